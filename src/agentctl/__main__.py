@@ -1,0 +1,6 @@
+"""Runs `python -m agentctl`."""
+
+from agentctl.cli.main import run
+
+if __name__ == "__main__":
+    run()

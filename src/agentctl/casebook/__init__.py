@@ -1,0 +1,1 @@
+"""Cases and their ledgers of runs and calls, as plain files."""

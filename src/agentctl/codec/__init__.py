@@ -1,0 +1,1 @@
+"""Stored bytes to inert values and back, without importing or building anything a row names."""

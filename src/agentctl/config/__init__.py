@@ -1,0 +1,1 @@
+"""Profiles, the debug store and the project's graphs, from agentctl.yaml and langgraph.json."""

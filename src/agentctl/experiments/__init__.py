@@ -1,0 +1,1 @@
+"""Replay, fork, diff, checks and verdicts, on copies."""

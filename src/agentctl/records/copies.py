@@ -1,0 +1,40 @@
+"""What a copy did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Scope = Literal["lineage", "all", "point"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A thread in a store; `id` is a checkpoint where one is meant, `profile` the name that reaches the store."""
+
+    store: str
+    thread: str
+    id: str | None = None
+    profile: str = ""
+
+    @property
+    def target(self) -> str:
+        """The text that points here on the command line."""
+        thread = f"{self.profile}::{self.thread}" if self.profile else self.thread
+        return f"{thread}@{self.id}" if self.id else thread
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReport:
+    """Counts are rows written; `n_bytes` is the size of the copied values. `verified` means read back and equal."""
+
+    source: Place
+    target: Place
+    n_checkpoints: int
+    n_writes: int
+    n_blobs: int
+    n_bytes: int
+    verified: bool
+    masked: bool = False
+    dry_run: bool = False
+    warnings: tuple[str, ...] = ()

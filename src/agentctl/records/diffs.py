@@ -1,0 +1,66 @@
+"""The difference between two checkpoints, usually the ends of two branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agentctl.records.copies import Place
+from agentctl.records.messages import Message, ToolCall
+
+Side = Literal["left", "right", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path whose value differs; the missing side is `ABSENT`."""
+
+    path: str
+    left: object
+    right: object
+
+
+class _Absent:
+    """The value of a path that one side does not have."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = _Absent()
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDiff:
+    """One message after the common ancestor: only left, only right, changed (both, `changes` not empty) or equal."""
+
+    side: Side
+    left: Message | None
+    right: Message | None
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDiff:
+    """One tool call of either side, aligned by name and order; `changes` are by argument path."""
+
+    side: Side
+    left: ToolCall | None
+    right: ToolCall | None
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Everything that differs. `reply` is None where both final replies are equal; lists hold differences only."""
+
+    left: Place
+    right: Place
+    common: str | None
+    equal: bool
+    messages: tuple[MessageDiff, ...]
+    tool_calls: tuple[ToolCallDiff, ...]
+    reply: Change | None
+    state: tuple[Change, ...]
+    interrupts: tuple[Change, ...]
+    n_common_messages: int = 0

@@ -1,0 +1,143 @@
+"""Rows as a store keeps them: nothing decoded but ids and metadata.
+
+Source: table layouts of langgraph-checkpoint-sqlite 3.1.2 and langgraph-checkpoint-postgres 3.2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+Version = str | int | float
+
+NULL_TASK = "00000000-0000-0000-0000-000000000000"
+"""Task id of writes that belong to no task: input of a resume, Command updates."""
+
+_UUID_EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
+
+
+def id_time(checkpoint_id: str) -> datetime | None:
+    """Returns the UTC time inside a UUIDv6 checkpoint id, or None where the id is not one.
+
+    Source: langgraph-checkpoint 4.3.2, checkpoint/base/id.py (uuid6).
+    """
+    try:
+        value = UUID(checkpoint_id)
+    except ValueError:
+        return None
+    if value.version != 6:
+        return None
+    ticks = (value.int >> 80) << 12 | (value.int >> 64) & 0x0FFF
+    return _UUID_EPOCH + timedelta(microseconds=ticks // 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One serialized value exactly as stored: LangGraph's type tag (`msgpack`, `json`, `null`, `bytes`, `empty`,
+    `msgpack+aes`, `pickle` ...) and its bytes."""
+
+    type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    """One checkpoint without its state. `metadata` is decoded JSON; `ns` is '' for the root graph."""
+
+    thread: str
+    ns: str
+    id: str
+    parent: str | None
+    metadata: Mapping[str, object]
+
+    @property
+    def step(self) -> int | None:
+        """The super-step number: -1 for input, None where the row has none."""
+        step = self.metadata.get("step")
+        return step if isinstance(step, int) else None
+
+    @property
+    def source(self) -> str:
+        """How the checkpoint came to be: input, loop, update, fork, or '' where the row does not say."""
+        return str(self.metadata.get("source") or "")
+
+    @property
+    def at(self) -> datetime | None:
+        """When the checkpoint was made, from its id, UTC."""
+        return id_time(self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRow:
+    """One pending write. `value` is None where the caller did not ask for it or it is over the asked size;
+    `n_bytes` is its stored size all the same. `task_path` is None in files older than that column."""
+
+    ns: str
+    checkpoint_id: str
+    task_id: str
+    task_path: str | None
+    idx: int
+    channel: str
+    value: Stored | None
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCheckpoint:
+    """A checkpoint with its bookkeeping decoded and its channel values still serialized.
+
+    `values` holds what the row itself (SQLite, or inline in Postgres) or a blob row holds, one entry a channel;
+    DeltaChannel values that the row does not hold are absent.
+    """
+
+    row: CheckpointRow
+    format: int
+    channel_versions: Mapping[str, Version]
+    versions_seen: Mapping[str, Mapping[str, Version]]
+    values: Mapping[str, Stored]
+    updated_channels: tuple[str, ...] | None = None
+    missing_blobs: tuple[str, ...] = ()
+    """Channels whose version names a blob row that is not there (Postgres)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadHead:
+    """One thread's newest root checkpoint and how many checkpoints it has (root namespace)."""
+
+    thread: str
+    n_checkpoints: int
+    first_id: str
+    head: CheckpointRow
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryItem:
+    """One item of LangGraph's BaseStore (the memory store)."""
+
+    namespace: tuple[str, ...]
+    key: str
+    value: Mapping[str, object]
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """A parent chain inside one namespace, oldest first (`rows[0]` is its root, `rows[-1]` its tip).
+
+    `dangling` is the parent id recorded on `rows[0]` that the store does not hold, or None.
+    """
+
+    rows: tuple[CheckpointRow, ...]
+    dangling: str | None = None
+    index: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def tip(self) -> CheckpointRow:
+        """The newest row of the chain."""
+        return self.rows[-1]
+
+    def __contains__(self, checkpoint_id: object) -> bool:
+        return checkpoint_id in self.index

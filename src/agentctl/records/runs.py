@@ -1,0 +1,210 @@
+"""What running a graph from a checkpoint gave, and what was decided from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentctl.records.copies import CopyReport, Place
+from agentctl.records.diffs import Diff
+
+RunStatus = Literal["done", "interrupted", "blocked", "error", "timeout", "step_limit", "not_run"]
+ServedBy = Literal["answered", "recorded", "recorded_again", "stub", "state", "live", "blocked", "escaped"]
+Effect = Literal["read", "write", "state"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallReport:
+    """One tool call of a run. `id` is the model's call id, '' for a call made directly in a node."""
+
+    name: str
+    args: Mapping[str, object]
+    id: str
+    served_by: ServedBy
+    ns: str = ""
+    duration_ms: float = 0.0
+    idempotency_key: str | None = None
+    result: str | None = None
+    """What was answered, as text (JSON where it was not text), cut at 64 KiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run used; token counts are those that the model reported, 0 where it reported none."""
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    wall_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SideEffects:
+    """Tool calls by how they were served, over all runs of one command. `recorded` includes `recorded_again` and
+    substituted answers; `live` are reads that a person allowed."""
+
+    recorded: int = 0
+    stubbed: int = 0
+    live: int = 0
+    blocked: int = 0
+    escaped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """One run. `failed` is the check's answer: True, False, or None while undecided or without a check.
+
+    `nodes` are names in execution order, inner ones with their path (`verify_income|fetch_statements`).
+    `blocked_hint` is the pasteable `--stub NAME=JSON` for the call that stopped the run.
+    """
+
+    thread: str
+    status: RunStatus
+    nodes: tuple[str, ...]
+    tool_calls: tuple[ToolCallReport, ...]
+    reply: str | None
+    failed: bool | None
+    error: str | None
+    usage: Usage
+    head: str | None = None
+    interrupts: tuple[Mapping[str, object], ...] = ()
+    model_ran: bool = False
+    blocked_hint: str | None = None
+    error_traceback: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One tool call whose answer is fixed before a fork runs. `fields` are the changed paths with old and new value."""
+
+    name: str
+    id: str
+    how: Literal["substituted", "kept"]
+    fields: tuple[tuple[str, object, object], ...] = ()
+    form: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTool:
+    """A tool that may be called and where its answer would come from."""
+
+    name: str
+    effect: Effect
+    served_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will happen, told before it does."""
+
+    source: Place
+    nodes: tuple[str, ...]
+    tools: tuple[PlannedTool, ...]
+    interrupts: tuple[str, ...]
+    configurable: Mapping[str, object]
+    model: str
+    masked: bool
+    graph: str
+    isolation: str = "in-process gate"
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """N runs of one experiment with their tally. `interval` is Wilson 95 % of the failing share, (0, 1) when n = 0."""
+
+    runs: tuple[RunReport, ...]
+    n: int
+    n_failed: int
+    n_undecided: int
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """The answer of `replay`."""
+
+    source: Place
+    plan: Plan
+    copies: tuple[CopyReport, ...]
+    group: RunGroup
+    side_effects: SideEffects
+    case: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ForkReport:
+    """The answer of `fork`. `target` is the first debug thread with the forked checkpoint's id."""
+
+    source: Place
+    target: Place
+    plan: Plan
+    copies: tuple[CopyReport, ...]
+    as_node: str | None
+    next: tuple[str, ...]
+    answered: tuple[Answered, ...]
+    group: RunGroup
+    side_effects: SideEffects
+    case: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+VerdictName = Literal[
+    "tool_data",
+    "state",
+    "routing",
+    "not_the_cause",
+    "model_or_prompt",
+    "graph_code",
+    "nondeterminism",
+    "not_reproduced",
+    "inconclusive",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """One thing that a fork changed. `call` is (name, id) for answers; `path` the state path or node otherwise."""
+
+    form: str
+    call: tuple[str, str] | None
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What the verdict points at."""
+
+    substituted: tuple[Substitution, ...] = ()
+    fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The conclusion with its reason in one sentence, and what to try next as pasteable commands."""
+
+    name: VerdictName
+    sentence: str
+    cause: Cause
+    p_value: float | None
+    remaining: tuple[float, float] | None = None
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnoseReport:
+    """The answer of `diagnose`. `diff` is between the first decided replay and the first decided fork run."""
+
+    source: Place
+    check: str | None
+    replays: ReplayReport
+    fork: ForkReport | None
+    diff: Diff | None
+    verdict: Verdict
+    faithfulness: tuple[str, ...]
+    commands: tuple[str, ...]
+    side_effects: SideEffects
+    case: str = ""
+    warnings: tuple[str, ...] = field(default_factory=tuple)

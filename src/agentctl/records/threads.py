@@ -1,0 +1,148 @@
+"""What the looking commands show: threads, histories, checkpoints. Field names are those of the JSON documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from agentctl.records.messages import ConversationTurn, Message
+
+ThreadStatus = Literal["done", "pending", "interrupted", "error", "empty"]
+
+UNKNOWN = "?"
+"""Stands in `next` and `wrote` for what stored rows cannot tell; `--graph` can."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadQuery:
+    """Filters of `threads`. `where` compares metadata values as text; times are UTC and inclusive."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    status: ThreadStatus | None = None
+    where: tuple[tuple[str, str], ...] = ()
+    grep: str | None = None
+    limit: int | None = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    """One listed thread. `hit` is the matching text of `--grep`, cut around the match."""
+
+    thread: str
+    n_checkpoints: int
+    head: str
+    created_at: datetime | None
+    updated_at: datetime | None
+    status: ThreadStatus
+    error: str | None
+    metadata: Mapping[str, object]
+    hit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """A question a task asked. `id` is LangGraph's interrupt id; `task` the asking task's id."""
+
+    id: str | None
+    value: object
+    task: str
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of the step that runs from a checkpoint.
+
+    `result` holds the channel writes of a finished task, in order; `error` is the stored exception as text;
+    `ns` is the namespace of the subgraph it ran, or None.
+    """
+
+    id: str
+    name: str
+    path: str
+    finished: bool
+    error: str | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+    result: tuple[tuple[str, object], ...] | None = None
+    ns: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One checkpoint in a list.
+
+    `wrote` and `next` are node names with multiplicity (`?` where rows cannot tell); `branch` is 0 for the branch of
+    the head, 1, 2 ... for others in order of their tips, newest first; `summary` is one line of what happened.
+    """
+
+    id: str
+    parent: str | None
+    ns: str
+    step: int | None
+    source: str
+    at: datetime | None
+    wrote: tuple[str, ...]
+    next: tuple[str, ...]
+    channels: tuple[str, ...]
+    interrupts: tuple[Interrupt, ...]
+    error: str | None
+    branch: int
+    is_head: bool
+    summary: str
+    as_node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A page of a thread's checkpoints, newest first, with the tree of the whole thread.
+
+    `parents` holds every checkpoint's parent of the listed namespaces, so that a gutter can be drawn for a page.
+    """
+
+    store: str
+    thread: str
+    head: str
+    status: ThreadStatus
+    items: tuple[HistoryRow, ...]
+    n_total: int
+    n_branches: int
+    truncated: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointView:
+    """One checkpoint in full. `values` are inert (`codec`); `unreadable` maps a channel to why it cannot be shown."""
+
+    store: str
+    thread: str
+    ns: str
+    id: str
+    parent: str | None
+    step: int | None
+    source: str
+    at: datetime | None
+    metadata: Mapping[str, object]
+    values: Mapping[str, object]
+    changed: tuple[str, ...]
+    next: tuple[str, ...]
+    tasks: tuple[Task, ...]
+    wrote: tuple[str, ...] = ()
+    unreadable: Mapping[str, str] | None = None
+    messages: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A branch as a conversation, oldest first; `n_total` counts messages before `--last` and `--grep`."""
+
+    store: str
+    thread: str
+    ns: str
+    tip: str
+    channel: str
+    turns: tuple[ConversationTurn, ...]
+    n_total: int

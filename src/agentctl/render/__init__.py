@@ -1,0 +1,1 @@
+"""Records to text for people, and to JSON for programs."""

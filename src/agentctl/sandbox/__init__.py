@@ -1,0 +1,1 @@
+"""What answers a tool call when no tool may run for real."""

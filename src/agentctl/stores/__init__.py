@@ -1,0 +1,1 @@
+"""Where threads live: one protocol over SQLite, Postgres and any BaseCheckpointSaver."""

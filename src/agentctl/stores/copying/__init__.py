@@ -1,0 +1,1 @@
+"""Copies of threads between stores: what to take, how to write it, proof that it is equal."""

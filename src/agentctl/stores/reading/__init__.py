@@ -1,0 +1,1 @@
+"""Rows to histories, states and conversations, without the graph."""
