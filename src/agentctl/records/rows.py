@@ -44,13 +44,17 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
-    """One checkpoint without its state. `metadata` is decoded JSON; `ns` is '' for the root graph."""
+    """One checkpoint without its state. `metadata` is decoded JSON; `ns` is '' for the root graph.
+
+    `metadata_error` says why `metadata` is empty where the stored text cannot be read.
+    """
 
     thread: str
     ns: str
     id: str
     parent: str | None
     metadata: Mapping[str, object]
+    metadata_error: str | None = None
 
     @property
     def step(self) -> int | None:
@@ -100,6 +104,10 @@ class StoredCheckpoint:
     updated_channels: tuple[str, ...] | None = None
     missing_blobs: tuple[str, ...] = ()
     """Channels whose version names a blob row that is not there (Postgres)."""
+    ts: str | None = None
+    """The checkpoint's own ISO 8601 time, as stored; None where the reader does not give it."""
+    damage: str | None = None
+    """Why nothing of the row could be read (all maps are empty then), or None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,12 @@ class Reader(Protocol):
 
     info: StoreInfo
 
-    def heads(self) -> Sequence[ThreadHead]:
+    def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """Returns one entry a thread that has root checkpoints, newest head first. Reads no state.
 
-        Only ids, counts and the head rows' metadata are read.
+        Args:
+            metadata: False leaves the head rows' metadata empty, which is much cheaper on SQLite: ids and counts come
+                from an index alone. `rows(thread, ids=[head])` then reads it for the threads that are shown.
         """
         ...
 
@@ -113,6 +115,7 @@ class RowPick:
 
     `writes`: `all`; `null_task` (only NULL-task rows other than `__resume__`: a re-execution); `none`.
     `except_tasks` leaves out the rows of those tasks. `channels` keeps only writes to those channels.
+    `except_null_resume` leaves out the `__resume__` rows of the NULL task, which answer the next question asked.
     """
 
     ns: str
@@ -120,6 +123,7 @@ class RowPick:
     writes: Literal["all", "null_task", "none"] = "all"
     except_tasks: frozenset[str] = frozenset()
     channels: frozenset[str] | None = None
+    except_null_resume: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +137,7 @@ class CopyPlan:
         edits: New values of stored writes.
         extra_writes: Writes that the source does not have; their `checkpoint_id` must be among the picks.
         provenance: Flat `agentctl_*` metadata merged into the newest picked root checkpoint, outside verification.
+        run_from: The checkpoint id that the copy is to be run with; None runs it without an id, from its head.
     """
 
     thread: str
@@ -141,6 +146,7 @@ class CopyPlan:
     edits: Mapping[WriteKey, Stored] = field(default_factory=dict)
     extra_writes: tuple[WriteRow, ...] = ()
     provenance: Mapping[str, str] = field(default_factory=dict)
+    run_from: str | None = None
 
 
 class Writer(Reader, Protocol):
