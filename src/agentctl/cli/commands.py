@@ -1,0 +1,15 @@
+"""The list of commands, in the order that help shows them."""
+
+from __future__ import annotations
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Adds every command to the root."""
+    from agentctl.cli import history, resolve, show, threads
+
+    app.command("threads")(threads.threads)
+    app.command("history")(history.history)
+    app.command("show")(show.show)
+    app.command("resolve")(resolve.resolve)

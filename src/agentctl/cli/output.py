@@ -1,0 +1,112 @@
+"""The only printer. Answers go to stdout as a table, as tab-separated lines or as JSON; all else goes to stderr."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agentctl.cli.env import Env
+from agentctl.errors import AgentctlError, GraphFailed, RevisionSyntaxError
+from agentctl.render.clean import clean, hide_secrets
+from agentctl.render.machine import dumps
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer in its three forms; only the one that is printed is made.
+
+    `human` returns Rich renderables or plain strings; `plain` returns rows of cells, printed tab-separated and whole;
+    `document` returns the JSON document.
+    """
+
+    human: Callable[[int], Iterable[RenderableType]]
+    plain: Callable[[], Iterable[Sequence[Cell]]]
+    document: Callable[[], Mapping[str, object]]
+
+
+def console(env: Env, *, stderr: bool = False) -> Console:
+    """Returns a Rich console that interprets nothing in what it prints: no markup, no emoji, no highlighting."""
+    from rich.console import Console
+
+    terminal = env.err_is_terminal if stderr else env.is_terminal
+    return Console(
+        file=env.stderr if stderr else env.stdout,
+        width=env.width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        force_terminal=terminal,
+        no_color=not terminal or bool(env.environ.get("NO_COLOR")),
+        soft_wrap=False,
+        legacy_windows=False,
+    )
+
+
+def emit(env: Env, answer: Answer) -> None:
+    """Prints an answer in the form that the reader needs."""
+    if env.as_json:
+        env.stdout.write(dumps(answer.document()) + "\n")
+    elif env.is_terminal:
+        out = console(env)
+        for part in answer.human(env.width):
+            out.print(part, soft_wrap=isinstance(part, str))
+    else:
+        for row in answer.plain():
+            env.stdout.write("\t".join(_cell(cell) for cell in row) + "\n")
+    env.stdout.flush()
+
+
+def emit_text(env: Env, text: str) -> None:
+    """Prints text to stdout verbatim, ending it with a newline where it has none."""
+    env.stdout.write(text if text.endswith("\n") else text + "\n")
+    env.stdout.flush()
+
+
+def say(env: Env, text: str) -> None:
+    """Prints a line for people on stderr: status, plans, warnings. Silent under --json."""
+    if not env.as_json:
+        env.stderr.write(hide_secrets(clean(text, keep_newlines=True)) + "\n")
+        env.stderr.flush()
+
+
+def warn(env: Env, text: str) -> None:
+    """Prints a warning line on stderr; under --json warnings are part of the document instead."""
+    say(env, f"warning: {text}")
+
+
+def fail(env: Env, error: AgentctlError) -> None:
+    """Prints an error: one JSON object on stdout under --json, else message, hint and candidates on stderr."""
+    message = hide_secrets(error.message)
+    if env.as_json:
+        body = {
+            "kind": error.kind,
+            "message": message,
+            "hint": error.hint or "",
+            "candidates": [dict(row) for row in error.candidates],
+        }
+        env.stdout.write(dumps({"error": body}) + "\n")
+        env.stdout.flush()
+        return
+    if isinstance(error, GraphFailed) and error.traceback:
+        env.stderr.write(clean(error.traceback, keep_newlines=True).rstrip() + "\n")
+    env.stderr.write(f"error: {clean(message, keep_newlines=True)}\n")
+    if isinstance(error, RevisionSyntaxError):
+        start, end = error.span
+        env.stderr.write(f"  {clean(error.text)}\n  {' ' * start}{'^' * max(end - start, 1)}\n")
+    for row in error.candidates:
+        env.stderr.write("  " + "  ".join(clean(str(cell)) for cell in row.values() if cell not in (None, "")) + "\n")
+    if error.hint:
+        env.stderr.write(f"hint: {hide_secrets(clean(error.hint, keep_newlines=True))}\n")
+    env.stderr.flush()
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return clean(cell) if isinstance(cell, str) else str(cell)

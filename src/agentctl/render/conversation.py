@@ -1,0 +1,109 @@
+"""A branch as a conversation, for people, pipes and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from agentctl.records.messages import ConversationTurn, Message
+from agentctl.records.threads import Conversation
+from agentctl.render.clean import clean
+from agentctl.render.machine import document, timestamp
+from agentctl.render.messages import ROLE_STYLE, call_text, message_document
+from agentctl.render.words import age, count, short_ids
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MAX_TEXT = 600
+"""Characters of a message shown before it is cut, its whole length said."""
+
+
+def human(talk: Conversation, now: datetime, width: int, *, full: bool) -> Iterable[RenderableType]:
+    """Yields each message with its number, time, role and checkpoint; each call beside its result."""
+    from rich.text import Text
+
+    ids = short_ids([turn.checkpoint for turn in talk.turns] or [talk.tip])
+    yield f"{talk.thread}  {talk.store}  {count(talk.n_total, 'message')} in {talk.channel}"
+    if len(talk.turns) < talk.n_total:
+        yield Text(f"{len(talk.turns)} shown; all: --all", "dim")
+    for turn in talk.turns:
+        head = f"{turn.number:>4}  {age(turn.at, now):>4}  {turn.message.role:<6}  {ids[turn.checkpoint]}  "
+        style = ROLE_STYLE.get(turn.message.role, "")
+        for i, line in enumerate(_wrap(_body(turn.message, full), max(width - len(head), 24))):
+            yield Text(head if i == 0 else " " * len(head)).append(line, style)
+        for call, answer in zip(turn.message.tool_calls, turn.answers, strict=False):
+            yield from _call_lines(call_text(call), answer, len(head), width, full)
+
+
+def _call_lines(call: str, answer: Message | None, indent: int, width: int, full: bool) -> Iterable[RenderableType]:
+    from rich.text import Text
+
+    pad, room = " " * indent, max(width - indent - 3, 24)
+    for i, line in enumerate(_wrap(call, room)):
+        yield Text(pad + ("-> " if i == 0 else "   ")).append(line, "cyan")
+    if answer is None:
+        yield Text(f"{pad}   unanswered", "red")
+        return
+    style = "red" if answer.status == "error" else "magenta"
+    for i, line in enumerate(_wrap(_body(answer, full), room)):
+        yield Text(pad + ("<- " if i == 0 else "   ")).append(line, style)
+
+
+def _body(message: Message, full: bool) -> str:
+    text = clean(message.text, keep_newlines=True)
+    if full or len(text) <= MAX_TEXT:
+        return text
+    return f"{text[:MAX_TEXT]}... ({len(text):,} characters; whole: --full)"
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    import textwrap
+
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines += textwrap.wrap(line, width, break_on_hyphens=False, drop_whitespace=True) or [""]
+    return lines or [""]
+
+
+def plain(talk: Conversation) -> Iterable[Sequence[str | int | None]]:
+    """Yields number, at, role, checkpoint, name, text; a call is a row of role `call` with its answer last."""
+    for turn in talk.turns:
+        yield turn.number, timestamp(turn.at), turn.message.role, turn.checkpoint, turn.message.name, turn.message.text
+        for call, answer in zip(turn.message.tool_calls, turn.answers, strict=False):
+            yield (
+                turn.number,
+                timestamp(turn.at),
+                "call",
+                turn.checkpoint,
+                call_text(call),
+                answer.text if answer else None,
+            )
+
+
+def as_document(talk: Conversation) -> dict[str, object]:
+    """Returns the JSON document `agentctl.messages/1`."""
+    return document(
+        "messages",
+        {
+            "store": talk.store,
+            "thread": talk.thread,
+            "ns": talk.ns,
+            "id": talk.tip,
+            "channel": talk.channel,
+            "items": [_turn(turn) for turn in talk.turns],
+            "n_total": talk.n_total,
+            "truncated": len(talk.turns) < talk.n_total,
+        },
+    )
+
+
+def _turn(turn: ConversationTurn) -> dict[str, object]:
+    return {
+        "number": turn.number,
+        "checkpoint": turn.checkpoint,
+        "at": timestamp(turn.at),
+        "message": message_document(turn.message),
+        "answers": [message_document(answer) for answer in turn.answers],
+    }
