@@ -1,0 +1,47 @@
+"""Raw slices of packed msgpack: the values of a map without decoding them.
+
+A checkpoint on SQLite is one packed map that holds the state of every channel; slicing it costs a pass over the bytes
+and no object per value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgpack  # type: ignore[import-untyped]
+
+from agentctl.errors import DecodeError
+
+
+def split_map(data: bytes) -> dict[str, bytes]:
+    """Returns the values of a packed map with text keys, each as its own packed bytes, in stored order.
+
+    `join_map(split_map(data)) == data` for any map that ormsgpack wrote.
+
+    Raises:
+        DecodeError: The bytes are not one packed map with text keys, or are damaged.
+    """
+    unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1), strict_map_key=False)
+    unpacker.feed(data)
+    slices: dict[str, bytes] = {}
+    try:
+        for _ in range(unpacker.read_map_header()):
+            key = unpacker.unpack()
+            start = unpacker.tell()
+            unpacker.skip()
+            if not isinstance(key, str):
+                raise DecodeError(f"the map has the key {key!r} where text was expected")
+            slices[key] = data[start : unpacker.tell()]
+    except (ValueError, msgpack.UnpackException) as error:
+        raise DecodeError(f"the packed map is damaged: {error or type(error).__name__}") from error
+    return slices
+
+
+def join_map(slices: Mapping[str, bytes]) -> bytes:
+    """Returns one packed map of values that are packed already."""
+    packer = msgpack.Packer()
+    parts = [packer.pack_map_header(len(slices))]
+    for key, value in slices.items():
+        parts.append(packer.pack(key))
+        parts.append(value)
+    return b"".join(parts)

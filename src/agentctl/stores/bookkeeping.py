@@ -1,0 +1,144 @@
+"""What a checkpoint row says about itself, decoded: metadata, channel versions, versions seen.
+
+Channel values stay serialized: they are cut out of the row as they are. Maps that other writers leave out are empty.
+
+Source: langgraph-checkpoint 4.3.2, checkpoint/base/__init__.py (`Checkpoint`); pregel/main.py of langgraph 1.2.24
+(`_migrate_checkpoint`) for formats before 4.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import cast
+
+import msgpack  # type: ignore[import-untyped]
+
+from agentctl.codec.encryption import decrypted
+from agentctl.codec.packed import split_map
+from agentctl.errors import DecodeError
+from agentctl.records.rows import CheckpointRow, Stored, StoredCheckpoint, Version
+
+PENDING_SENDS_CHANNEL = "__pregel_tasks"
+"""Where formats before 4 keep their `pending_sends` once they are read."""
+
+SENDS_MOVED_IN_FORMAT = 4
+
+_BOOKKEEPING = ("v", "ts", "channel_versions", "versions_seen", "updated_channels")
+_NIL = b"\xc0"
+_NOTHING_PENDING = (_NIL, b"\x90", b"null", b"[]")
+
+
+def decode_metadata(raw: object) -> tuple[Mapping[str, object], str | None]:
+    """Returns a row's metadata and, where it cannot be read, an empty map with the reason.
+
+    Args:
+        raw: JSON text or bytes, a map that a driver has decoded, or None.
+    """
+    if raw is None:
+        return {}, None
+    if isinstance(raw, Mapping):
+        return raw, None
+    try:
+        value = json.loads(cast("str | bytes", raw))
+    except (ValueError, TypeError) as error:
+        return {}, f"metadata is not JSON: {error}"
+    return (value, None) if isinstance(value, dict) else ({}, "metadata is not a JSON object")
+
+
+def names_run(metadata: Mapping[str, object], run_id: str) -> bool:
+    """Says whether a row's metadata has `run_id` as a run or trace id (`run_id`, `langsmith_trace_id` ...)."""
+    return any(value == run_id and name.endswith(("run_id", "trace_id")) for name, value in metadata.items())
+
+
+def read_state(row: CheckpointRow, state: Stored, channels: Collection[str] | None) -> StoredCheckpoint:
+    """Returns a checkpoint from the one value that holds all of it; `damage` says why where it cannot be read.
+
+    Args:
+        row: Whose state it is.
+        state: A msgpack map, as Python writes it, or a JSON object (LangGraph.js, old Python versions); encrypted ones
+            need LANGGRAPH_AES_KEY.
+        channels: Values of only these channels; None for all.
+    """
+    try:
+        opened = decrypted(state)
+        if opened.type == "msgpack":
+            return _from_msgpack(row, opened.data, channels)
+        if opened.type == "json":
+            return _from_json(row, opened.data, channels)
+    except DecodeError as error:
+        return _damaged(row, error.message)
+    except (ValueError, KeyError, TypeError) as error:
+        return _damaged(row, f"checkpoint {row.id} is damaged: {error}")
+    return _damaged(row, f"checkpoint {row.id} has the serialization type {state.type!r}, which is not read")
+
+
+def from_document(
+    row: CheckpointRow,
+    document: Mapping[str, object],
+    values: Mapping[str, Stored],
+    *,
+    missing_blobs: tuple[str, ...] = (),
+) -> StoredCheckpoint:
+    """Returns a checkpoint from its decoded bookkeeping (`v`, `ts`, `channel_versions` ...) and serialized values."""
+    version, ts, updated = document.get("v"), document.get("ts"), document.get("updated_channels")
+    return StoredCheckpoint(
+        row=row,
+        format=version if isinstance(version, int) else 1,
+        channel_versions=_versions(document.get("channel_versions")),
+        versions_seen={node: _versions(seen) for node, seen in _map(document.get("versions_seen")).items()},
+        values=values,
+        updated_channels=tuple(str(name) for name in updated) if isinstance(updated, list) else None,
+        missing_blobs=missing_blobs,
+        ts=ts if isinstance(ts, str) else None,
+    )
+
+
+def json_value(value: object) -> Stored:
+    """Returns a JSON value of a row as a stored value of its own."""
+    return Stored("json", json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+def _from_msgpack(row: CheckpointRow, data: bytes, channels: Collection[str] | None) -> StoredCheckpoint:
+    parts = split_map(data)
+    document: dict[str, object] = {name: _unpack(parts[name]) for name in _BOOKKEEPING if name in parts}
+    packed = parts.get("channel_values", _NIL)
+    values = {} if packed == _NIL else {name: Stored("msgpack", part) for name, part in split_map(packed).items()}
+    sends = Stored("msgpack", parts["pending_sends"]) if "pending_sends" in parts else None
+    return from_document(row, document, _chosen(document, values, sends, channels))
+
+
+def _from_json(row: CheckpointRow, data: bytes, channels: Collection[str] | None) -> StoredCheckpoint:
+    document = json.loads(data)
+    if not isinstance(document, dict):
+        raise ValueError("it is not a JSON object")
+    values = {str(name): json_value(value) for name, value in (document.get("channel_values") or {}).items()}
+    sends = json_value(document["pending_sends"]) if "pending_sends" in document else None
+    return from_document(row, document, _chosen(document, values, sends, channels))
+
+
+def _damaged(row: CheckpointRow, why: str) -> StoredCheckpoint:
+    return StoredCheckpoint(row, format=0, channel_versions={}, versions_seen={}, values={}, damage=why)
+
+
+def _chosen(
+    document: Mapping[str, object], values: dict[str, Stored], sends: Stored | None, channels: Collection[str] | None
+) -> dict[str, Stored]:
+    """Returns the asked channels, old formats' pending sends among them as the channel they became."""
+    version = document.get("v")
+    is_old = not isinstance(version, int) or version < SENDS_MOVED_IN_FORMAT
+    if is_old and sends is not None and sends.data not in _NOTHING_PENDING:
+        values[PENDING_SENDS_CHANNEL] = sends
+    return values if channels is None else {name: value for name, value in values.items() if name in channels}
+
+
+def _versions(value: object) -> dict[str, Version]:
+    return {name: v for name, v in _map(value).items() if isinstance(v, str | int | float)}
+
+
+def _map(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _unpack(data: bytes) -> object:
+    return msgpack.unpackb(data, strict_map_key=False, unicode_errors="surrogatepass")
