@@ -1,0 +1,48 @@
+"""Fixtures for every test: an empty home and environment, and a real Postgres that starts when one asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+
+_FOLDERS = ("CONFIG", "DATA", "STATE", "CACHE")
+_KEPT = frozenset({"AGENTCTL_PG_BIN"})
+_PREFIXES = ("AGENTCTL_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG", "XDG_")
+
+
+@pytest.fixture(autouse=True)
+def isolation(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives each test its own home and an environment in which nothing of the machine's shows."""
+    for name in [name for name in os.environ if name.startswith(_PREFIXES) and name not in _KEPT]:
+        monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for folder in _FOLDERS:
+        monkeypatch.setenv(f"XDG_{folder}_HOME", str(home / folder.lower()))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LANGSMITH_TRACING", "false")
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """The URL of a running Postgres server, one a test process, as its superuser."""
+    from tests.support.postgres import running_postgres
+
+    with running_postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
+    """The URL of an empty database of its own, dropped after the test."""
+    import psycopg
+
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield postgres_url.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,0 +1,1 @@
+"""Code shared between tests: real servers and what they need."""
