@@ -1,0 +1,252 @@
+"""Plans, copies, runs, forks and verdicts for people, pipes and programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from agentctl.records.copies import CopyReport
+from agentctl.records.runs import (
+    Answered,
+    DiagnoseReport,
+    ForkReport,
+    Plan,
+    ReplayReport,
+    RunGroup,
+    RunReport,
+    SideEffects,
+    ToolCallReport,
+    Verdict,
+)
+from agentctl.render import diff as diff_rendering
+from agentctl.render.clean import clean, cut
+from agentctl.render.machine import dumps
+from agentctl.render.words import count, names, percent_interval, size
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+LABEL = 9
+VERDICT_WORDS = {
+    "tool_data": "tool data",
+    "not_the_cause": "not the cause",
+    "model_or_prompt": "model or prompt",
+    "graph_code": "graph code",
+    "not_reproduced": "not reproduced",
+}
+_STATUS_STYLE = {"done": "", "interrupted": "yellow", "blocked": "red", "error": "red"}
+
+
+def _row(label: str, text: str, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(f"{label:<{LABEL}}", "dim", no_wrap=True, overflow="ignore").append(clean(text), style)
+
+
+def plan_lines(plan: Plan, verb: str) -> list[str]:
+    """Returns the plan as plain lines, for stderr, before anything runs."""
+    lines = [f"{verb} of {plan.source.target}: from here on these run: {names(plan.nodes)}"]
+    by_source: dict[str, list[str]] = {}
+    for tool in plan.tools:
+        by_source.setdefault(tool.served_by, []).append(tool.name)
+    lines += [f"  tools from {source}: {', '.join(tools)}" for source, tools in by_source.items()]
+    lines += [f"  will stop at: {asked} (answer it with --resume JSON)" for asked in plan.interrupts]
+    if plan.configurable:
+        lines.append(
+            "  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in plan.configurable.items())
+        )
+    masked = "" if plan.masked else ", prompts not masked"
+    lines.append(f"  graph: {plan.graph}; model: {plan.model}{masked}; isolation: {plan.isolation}")
+    return lines + [f"  warning: {warning}" for warning in plan.warnings]
+
+
+def copy_line(reports: Sequence[CopyReport]) -> str:
+    """Returns `3b130ce9 -> debug (sqlite): 1 checkpoint, 0 writes, 3 KB, verified`, for the first of equal copies."""
+    first = reports[0]
+    source = (first.source.id or first.source.thread)[-8:] if first.source.id else first.source.thread
+    times = f" x{len(reports)}" if len(reports) > 1 else ""
+    state = (
+        "verified" if all(report.verified for report in reports) else "not written" if first.dry_run else "NOT VERIFIED"
+    )
+    counts = f"{count(first.n_checkpoints, 'checkpoint')}, {count(first.n_writes, 'write')}, {size(first.n_bytes)}"
+    return f"{source} -> {first.target.profile or first.target.store}{times}: {counts}, {state}"
+
+
+def copy_human(report: CopyReport) -> Iterable[RenderableType]:
+    """Yields what was copied and where it can be looked at."""
+    yield _row("copied", copy_line([report]))
+    yield _row("thread", report.target.target)
+    for warning in report.warnings:
+        yield _row("warning", warning, "yellow")
+    if not report.dry_run:
+        yield _row("next", f"agentctl history {report.target.target}")
+
+
+def effects_words(effects: SideEffects) -> str:
+    """Returns `10 recorded, 0 stubbed, 0 blocked, 0 escaped`, with live reads where there were any."""
+    live = f"{effects.live} live, " if effects.live else ""
+    kept = f"{effects.recorded} recorded, {effects.stubbed} stubbed, {live}"
+    return f"{kept}{effects.blocked} blocked, {effects.escaped} escaped"
+
+
+def group_words(group: RunGroup, checked: bool) -> str:
+    """Returns `5 of 5 fail  [57 %, 100 %]`, or how the runs ended where no check was given."""
+    undecided = f"  ({group.n_undecided} undecided)" if group.n_undecided and checked else ""
+    if checked and group.n:
+        return f"{group.n_failed} of {group.n} fail  {percent_interval(group.interval)}{undecided}"
+    ends = Counter(run.status.replace("_", " ") for run in group.runs)
+    told = ", ".join(f"{n} {status}" for status, n in ends.most_common()) or "no run"
+    return f"undecided: {told}" if checked else told
+
+
+def run_lines(group: RunGroup, width: int) -> Iterable[RenderableType]:
+    """Yields distinct outcomes with their counts: reply, error, what blocked, what was asked."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for run in group.runs:
+        seen[outcome(run)] += 1
+    for (label, text, style), n in seen.most_common():
+        yield _row(label, cut(f"{n}x {text}" if len(group.runs) > 1 else text, max(width - LABEL, 24)), style)
+
+
+def outcome(run: RunReport) -> tuple[str, str, str]:
+    """Returns (label, text, style) of how one run ended."""
+    style = _STATUS_STYLE.get(run.status, "yellow")
+    if run.status == "done":
+        return "reply", run.reply or "(no reply)", style
+    if run.status == "blocked":
+        return (
+            "blocked",
+            f"{run.error or ''}; answer it with {run.blocked_hint}" if run.blocked_hint else run.error or "",
+            style,
+        )
+    if run.status == "interrupted":
+        asked = "; ".join(dumps(asked.get("value")) for asked in run.interrupts)
+        return "asks", f"{asked}  (answer it with --resume JSON)", style
+    return run.status.replace("_", " "), run.error or "", style
+
+
+def replay_human(report: ReplayReport, width: int, *, checked: bool) -> Iterable[RenderableType]:
+    """Yields copy, tally, outcomes, where the runs are."""
+    if report.copies:
+        yield _row("copied", copy_line(report.copies))
+    yield _row("replay", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
+    yield from run_lines(report.group, width)
+    yield from _tail(report.group, report.case, report.warnings)
+
+
+def answered_words(answered: Sequence[Answered]) -> str:
+    """Returns `lookup_order (c1): status "delivered" -> "lost"; get_policy (c2) kept`."""
+    parts = []
+    for entry in answered:
+        who = f"{entry.name} ({entry.id})" if entry.id else entry.name
+        if entry.how == "kept":
+            parts.append(f"{who} kept")
+        elif entry.fields:
+            changes = ", ".join(f"{path} {dumps(old)} -> {dumps(new)}" for path, old, new in entry.fields)
+            parts.append(f"{who}: {changes}")
+        else:
+            parts.append(f"{who} answered")
+    return "; ".join(parts)
+
+
+def fork_human(report: ForkReport, width: int, *, checked: bool) -> Iterable[RenderableType]:
+    """Yields copy, what was changed, what runs next, tally and outcomes."""
+    if report.copies:
+        yield _row("copied", copy_line(report.copies))
+    if report.answered:
+        yield _row("answers", answered_words(report.answered))
+    yield _row("fork", f"{report.target.target}  as {report.as_node or '-'} -> {names(report.next)}")
+    if report.group.runs:
+        yield _row("runs", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
+        yield from run_lines(report.group, width)
+    yield from _tail(report.group, report.case, report.warnings)
+
+
+def _tail(group: RunGroup, case: str, warnings: Sequence[str]) -> Iterable[RenderableType]:
+    for warning in warnings:
+        yield _row("warning", warning, "yellow")
+    if group.runs:
+        threads = [run.thread for run in group.runs]
+        yield _row("threads", threads[0] if len(threads) == 1 else f"{threads[0]} ... {threads[-1]}")
+        yield _row("next", f"agentctl history debug::{threads[0]}")
+    if case:
+        yield _row("case", case)
+
+
+def diagnose_human(report: DiagnoseReport, width: int) -> Iterable[RenderableType]:
+    """Yields copy, replays, fork, diff, verdict and the next command."""
+    checked = report.check is not None
+    if report.replays.copies:
+        yield _row("copied", copy_line(report.replays.copies))
+    tools = effects_words(report.side_effects)
+    yield _row("replay", f"{group_words(report.replays.group, checked)}   tools: {tools}")
+    if not checked or not report.replays.group.n:
+        yield from run_lines(report.replays.group, width)
+    if report.fork:
+        changed = answered_words(report.fork.answered)
+        yield _row("fork", f"{group_words(report.fork.group, checked)}     {changed}")
+        if not checked or not report.fork.group.n:
+            yield from run_lines(report.fork.group, width)
+    if report.diff and not report.diff.equal:
+        yield from _diff_lines(report, width)
+    yield verdict_row(report.verdict)
+    for reason in report.faithfulness:
+        yield _row("", reason, "dim")
+    for warning in report.warnings:
+        yield _row("warning", warning, "yellow")
+    if report.case:
+        yield _row("case", report.case)
+    for i, command in enumerate(report.commands):
+        yield _row("next" if i == 0 else "", command)
+
+
+def verdict_row(verdict: Verdict) -> Text:
+    """Returns the verdict with its sentence, coloured by meaning."""
+    words = VERDICT_WORDS.get(verdict.name, verdict.name)
+    sentence = verdict.sentence
+    text = sentence if sentence.startswith(words) else f"{words}. {sentence}"
+    return _row("verdict", text, "yellow bold" if verdict.name == "inconclusive" else "bold")
+
+
+def _diff_lines(report: DiagnoseReport, width: int) -> Iterable[RenderableType]:
+    from rich.text import Text
+
+    assert report.diff is not None
+    room = width - LABEL
+    lines: list[Text] = []
+    if report.diff.reply:
+        lines += diff_rendering.change_lines("reply", [report.diff.reply], room, with_path=False)
+    served = {(call.name, call.id): call.served_by for call in _fork_calls(report)}
+    for line, entry in zip(
+        diff_rendering.call_lines(report.diff.tool_calls, room - 12), report.diff.tool_calls, strict=False
+    ):
+        call = entry.right
+        how = served.get((call.name, call.id or "")) if call else None
+        lines.append(line.append(f"   {how}", "dim") if how else line)
+    lines += diff_rendering.change_lines("state", report.diff.state[:6], room)
+    for i, line in enumerate(lines):
+        yield Text("diff     " if i == 0 else " " * LABEL, "dim").append_text(line)
+
+
+def _fork_calls(report: DiagnoseReport) -> Iterable[ToolCallReport]:
+    return [call for run in (report.fork.group.runs if report.fork else ()) for call in run.tool_calls]
+
+
+def run_plain(group: RunGroup) -> Iterable[Sequence[str | int | None]]:
+    """Yields thread, status, failed, reply, error, n_tool_calls, nodes of each run."""
+    for run in group.runs:
+        failed = "" if run.failed is None else str(run.failed).lower()
+        yield run.thread, run.status, failed, run.reply, run.error, len(run.tool_calls), ",".join(run.nodes)
+
+
+def diagnose_plain(report: DiagnoseReport) -> Iterable[Sequence[str | int | None]]:
+    """Yields one row a run, its kind first, then the verdict and the commands."""
+    for row in run_plain(report.replays.group):
+        yield "replay", *row
+    for row in run_plain(report.fork.group) if report.fork else ():
+        yield "fork", *row
+    yield "verdict", report.verdict.name, report.verdict.sentence
+    for command in report.commands:
+        yield "next", command
