@@ -1,0 +1,168 @@
+"""Stored bytes to a tree that packs back to the same bytes, and to inert values for showing.
+
+Source: langgraph/checkpoint/serde/jsonplus.py (langgraph-checkpoint 4.3.2).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import ormsgpack
+
+from agentctl.codec.encryption import decrypted
+from agentctl.codec.inert import plain
+from agentctl.codec.tree import (
+    DELTA_SNAPSHOT,
+    EMPTY,
+    JSON_CONSTRUCTOR,
+    NUMPY_ARRAY,
+    PYDANTIC_V2,
+    Empty,
+    Opaque,
+    Typed,
+)
+from agentctl.errors import DecodeError, Refused
+from agentctl.records.rows import Stored
+
+__all__ = ["EMPTY", "Opaque", "Typed", "decode", "pack", "plain", "unpack"]
+
+_UNPACK_OPTIONS: Final = ormsgpack.OPT_NON_STR_KEYS
+_PACK_OPTIONS: Final = (
+    ormsgpack.OPT_NON_STR_KEYS
+    | ormsgpack.OPT_PASSTHROUGH_DATACLASS
+    | ormsgpack.OPT_PASSTHROUGH_DATETIME
+    | ormsgpack.OPT_PASSTHROUGH_ENUM
+    | ormsgpack.OPT_PASSTHROUGH_UUID
+)
+
+
+def decode(stored: Stored, *, key: str | bytes | None = None) -> object:
+    """Returns the inert value of stored bytes: JSON-like Python, typed values as `{"$type": ...}`.
+
+    Raises:
+        DecodeError: Damaged bytes, encrypted without a key, or a kind that is never loaded.
+    """
+    return plain(unpack(stored, key=key))
+
+
+def unpack(stored: Stored, *, key: str | bytes | None = None) -> object:
+    """Returns the tree of stored bytes (`codec.tree`); nothing that the bytes name is imported.
+
+    Args:
+        stored: A value as the store keeps it.
+        key: AES key of an encrypted value; None takes LANGGRAPH_AES_KEY from the environment.
+
+    Raises:
+        DecodeError: Damaged bytes, encrypted without a key, or a kind that is never loaded.
+    """
+    stored = decrypted(stored, key=key)
+    match stored.type:
+        case "msgpack":
+            return _unpack_msgpack(stored.data)
+        case "json":
+            return _unpack_json(stored.data)
+        case "null":
+            return None
+        case "bytes":
+            return bytes(stored.data)
+        case "bytearray":
+            return bytearray(stored.data)
+        case "empty":
+            return EMPTY
+        case "pickle":
+            raise DecodeError("the value is a pickle, which runs code when loaded; it is never loaded here")
+        case unknown:
+            raise DecodeError(f"the value has the serialization type {unknown!r}, which is not known here")
+
+
+def pack(tree: object, *, type: str | None = None) -> Stored:
+    """Returns the bytes of a tree; for what `unpack` returned, the bytes it came from.
+
+    Args:
+        tree: As `unpack` returns it, edited or made anew from plain Python.
+        type: `msgpack` or `json` to ask for that form; None picks what LangGraph writes for the value: `null`,
+            `bytes` and `bytearray` for these, `msgpack` for all else.
+
+    Raises:
+        Refused: The tree holds what the form cannot: an integer beyond 64 bits, a lone surrogate, a foreign object.
+    """
+    if type is None:
+        if tree is None:
+            return Stored("null", b"")
+        if isinstance(tree, bytearray):
+            return Stored("bytearray", bytes(tree))
+        if isinstance(tree, bytes):
+            return Stored("bytes", tree)
+        if isinstance(tree, Empty):
+            return Stored("empty", b"")
+    if type == "json":
+        return Stored("json", _pack_json(tree))
+    return Stored("msgpack", _pack_msgpack(tree))
+
+
+def _unpack_msgpack(data: bytes) -> object:
+    try:
+        return ormsgpack.unpackb(data, ext_hook=_unpack_extension, option=_UNPACK_OPTIONS)
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(f"the value is damaged: {error}") from error
+
+
+def _unpack_extension(code: int, data: bytes) -> object:
+    if code > DELTA_SNAPSHOT or code < 0:
+        return Opaque(code, data)
+    parts = ormsgpack.unpackb(data, ext_hook=_unpack_extension, option=_UNPACK_OPTIONS)
+    if code == DELTA_SNAPSHOT:
+        return Typed(code, "langgraph.checkpoint.serde.types", "_DeltaSnapshot", parts)
+    if code == NUMPY_ARRAY:
+        return Typed(code, "numpy", "ndarray", parts)
+    if type(parts) is list and len(parts) >= 3 and type(parts[0]) is str and type(parts[1]) is str:
+        return Typed(code, parts[0], parts[1], parts[2], tuple(parts[3:]))
+    return Opaque(code, data)
+
+
+def _pack_msgpack(tree: object) -> bytes:
+    try:
+        return ormsgpack.packb(tree, default=_pack_node, option=_PACK_OPTIONS)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Refused(f"the value cannot be stored: {error}") from error
+
+
+def _pack_node(node: object) -> ormsgpack.Ext:
+    match node:
+        case Opaque():
+            return ormsgpack.Ext(node.code, node.data)
+        case Typed(code=code) if 0 <= code <= PYDANTIC_V2:
+            return ormsgpack.Ext(code, _pack_msgpack([node.module, node.name, node.payload, *node.rest]))
+        case Typed(code=code) if code in (NUMPY_ARRAY, DELTA_SNAPSHOT):
+            return ormsgpack.Ext(code, _pack_msgpack(node.payload))
+        case _:
+            raise TypeError(f"no stored form for {type(node).__name__}")
+
+
+def _unpack_json(data: bytes) -> object:
+    try:
+        return json.loads(data, object_hook=_unpack_constructor)
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(f"the JSON value is damaged: {error}") from error
+
+
+def _unpack_constructor(value: dict[str, Any]) -> object:
+    match value:
+        case {"lc": int(), "type": "constructor", "id": [*path, str(name)]} if all(isinstance(p, str) for p in path):
+            return Typed(JSON_CONSTRUCTOR, ".".join(path), name, value)
+        case _:
+            return value
+
+
+def _pack_json(tree: object) -> bytes:
+    try:
+        return json.dumps(tree, default=_pack_constructor, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Refused(f"the value cannot be stored as JSON: {error}") from error
+
+
+def _pack_constructor(node: object) -> object:
+    if isinstance(node, Typed) and node.code == JSON_CONSTRUCTOR:
+        return node.payload
+    raise TypeError(f"no JSON form for {type(node).__name__}")
