@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 from urllib.parse import quote
 
 from agentctl.errors import StoreError
@@ -34,6 +34,20 @@ _DATABASE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 _FileState = tuple[int, int, int] | None
 _State = tuple[_FileState, _FileState, _FileState]
 Way = Literal["immutable", "read_only", "copy"]
+
+
+class Readable(Protocol):
+    """What reads a database file: work done on a connection that nothing else uses meanwhile."""
+
+    path: Path
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Returns `work(connection)`; it may run more than once."""
+        ...
+
+    def close(self) -> None:
+        """Ends the reading. Safe to call twice."""
+        ...
 
 
 class SqliteFile:

@@ -18,7 +18,7 @@ from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.memory_items import memory_item
-from agentctl.stores.sqlite.opening import SqliteFile
+from agentctl.stores.sqlite.opening import Readable, SqliteFile
 
 CHECKPOINT_COLUMNS = (
     "thread_id",
@@ -45,13 +45,14 @@ class SqliteReader:
     Args:
         path: The file; it must exist and hold LangGraph's tables.
         profile: The name the store was reached by, or ''.
+        file: The file already open, such as a transaction that sees its own rows; None opens it without a trace.
 
     Raises:
         StoreError: The file is missing, is no SQLite database, or has no checkpoints tables. Nothing is created.
     """
 
-    def __init__(self, path: Path | str, *, profile: str = "") -> None:
-        self._file = SqliteFile(Path(path))
+    def __init__(self, path: Path | str, *, profile: str = "", file: Readable | None = None) -> None:
+        self._file: Readable = SqliteFile(Path(path)) if file is None else file
         self.info = StoreInfo(kind="sqlite", url=str(self._file.path), profile=profile)
         self._has_task_path = TASK_PATH in self._file.read(
             lambda connection: _check_layout(connection, self._file.path)
