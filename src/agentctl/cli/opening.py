@@ -1,0 +1,167 @@
+"""The first two steps of every command: open the store, resolve the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from agentctl.cli.env import Env
+from agentctl.cli.output import warn
+from agentctl.config.load import Config, load_config
+from agentctl.config.stores import StoreChoice
+from agentctl.errors import AgentctlError, NotFound
+from agentctl.revisions.grammar import Range
+from agentctl.revisions.resolve import Resolution, resolve
+from agentctl.revisions.target import Target, parse_target
+
+if TYPE_CHECKING:
+    from agentctl.stores.base import Reader
+    from agentctl.stores.reading.facts import StoredFacts
+
+TERMINAL_PAGE = 50
+
+
+def page_size(env: Env, limit: int | None) -> int | None:
+    """Returns how many rows to list: as asked (0 is all), else 50 on a terminal and all elsewhere."""
+    if limit is None:
+        return TERMINAL_PAGE if env.is_terminal and not env.as_json else None
+    return limit or None
+
+
+@dataclass
+class Stores:
+    """The stores that one command has open, by profile and address; each is opened once."""
+
+    env: Env
+    config: Config
+    flag: str | None
+    schema: str | None
+    stack: ExitStack
+    open: dict[StoreChoice, Reader] = field(default_factory=dict)
+
+    def choice(self, profile: str) -> StoreChoice:
+        """Returns which store a target without (`''`) or with a profile is in."""
+        return self.config.store_of(profile or None, flag=self.flag, schema=self.schema)
+
+    def reader(self, profile: str) -> Reader:
+        """Returns the store opened for reading."""
+        from agentctl.stores.open import open_reader
+
+        choice = self.choice(profile)
+        if choice not in self.open:
+            reader = open_reader(choice.url, profile=choice.profile, schema=choice.schema)
+            self.stack.callback(reader.close)
+            for text in reader.info.warnings:
+                warn(self.env, text)
+            self.open[choice] = reader
+        return self.open[choice]
+
+    def has_thread(self, profile: str, thread: str) -> bool:
+        """Tells whether a store holds checkpoints of a thread; a store that cannot be opened raises."""
+        return bool(self.reader(profile).namespaces(thread))
+
+
+@dataclass
+class Opened:
+    """A target with its store open. `ns` is what `--ns` asked for, '' for the root graph."""
+
+    env: Env
+    stores: Stores
+    reader: Reader
+    target: Target
+    ns: str
+    branch: str | None
+
+    @property
+    def config(self) -> Config:
+        """The configuration the store was found by."""
+        return self.stores.config
+
+    @property
+    def thread(self) -> str:
+        """Exact thread id."""
+        return self.target.thread
+
+    @property
+    def store_choice(self) -> StoreChoice:
+        """How the store was chosen, with its access."""
+        return self.stores.choice(self.target.profile)
+
+    @cached_property
+    def facts(self) -> StoredFacts:
+        """What revisions of this thread are resolved against."""
+        from agentctl.stores.reading.facts import StoredFacts
+
+        return StoredFacts(self.reader, self.thread)
+
+    def resolve(self) -> Resolution:
+        """Returns the one checkpoint that the target names."""
+        return resolve(self.target.one, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
+
+
+@contextmanager
+def open_stores(env: Env, *, store: str | None = None, schema: str | None = None) -> Iterator[Stores]:
+    """Gives the configured stores, opened as they are asked for and closed at the end."""
+    config = load_config(env.cwd, env.environ)
+    with ExitStack() as stack:
+        yield Stores(env, config, store, schema, stack)
+
+
+@contextmanager
+def open_target(
+    env: Env,
+    text: str,
+    *,
+    store: str | None = None,
+    schema: str | None = None,
+    ns: str | None = None,
+    branch: str | None = None,
+    literal: bool = False,
+    ranges: bool = False,
+) -> Iterator[Opened]:
+    """Gives a parsed target with its store open for reading.
+
+    Raises:
+        NotFound: no such thread; the hint lists threads.
+        Ambiguous: the text can be read in two ways.
+        StoreError: the store cannot be opened.
+    """
+    with open_stores(env, store=store, schema=schema) as stores:
+        yield open_in(stores, text, ns=ns, branch=branch, literal=literal, ranges=ranges)
+
+
+def open_in(
+    stores: Stores,
+    text: str,
+    *,
+    ns: str | None = None,
+    branch: str | None = None,
+    literal: bool = False,
+    ranges: bool = False,
+) -> Opened:
+    """Returns a target of stores that are open already."""
+    target = parse_target(
+        text,
+        stores.has_thread,
+        profiles=stores.config.profile_names,
+        literal=literal,
+        ranges=ranges,
+        find_run=lambda profile, run_id: stores.reader(profile).find_run(run_id),
+    )
+    return Opened(stores.env, stores, stores.reader(target.profile), target, ns or "", branch)
+
+
+__all__ = [
+    "AgentctlError",
+    "NotFound",
+    "Opened",
+    "Range",
+    "Stores",
+    "open_in",
+    "open_stores",
+    "open_target",
+    "page_size",
+]

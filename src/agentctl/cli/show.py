@@ -1,0 +1,146 @@
+"""`agentctl show`: one checkpoint, a branch as a conversation, or one tool call."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agentctl.cli import options
+from agentctl.cli.opening import Opened, open_target
+from agentctl.cli.output import Answer, emit
+from agentctl.errors import NotFound, UsageError
+from agentctl.render import checkpoint as rendering
+from agentctl.render import conversation as talk_rendering
+from agentctl.render.machine import document, dumps
+
+
+def show(
+    ctx: typer.Context,
+    target: options.Target,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="The branch as a conversation, calls beside results.")
+    ] = False,
+    call: Annotated[
+        str | None,
+        typer.Option("--call", metavar="NAME|ID", help="One tool call: arguments and recorded result verbatim."),
+    ] = None,
+    channel: Annotated[str | None, typer.Option("--channel", metavar="C", help="One channel's value, whole.")] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", metavar="JMESPATH", help="A part of the state, or of --channel.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Cut nothing.")] = False,
+    last: Annotated[int, typer.Option("--last", metavar="N", min=1, help="With --messages: the last N.")] = 20,
+    everything: Annotated[bool, typer.Option("--all", help="With --messages: all of them.")] = False,
+    grep: Annotated[
+        str | None, typer.Option("--grep", metavar="TEXT", help="With --messages: those that contain it.")
+    ] = None,
+    ns: options.Namespace = None,
+    branch: options.Branch = None,
+    store: options.Store = None,
+    schema: options.Schema = None,
+    literal: options.Literal = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show one checkpoint: what it changed, pending tasks, last messages; or --messages, --call, --channel.
+
+    Reads stored rows alone: no graph is loaded, no stored type is imported.
+
+    Example: agentctl show prod::support-17 --messages
+    JSON: agentctl.show/1 {thread, ns, id, parent, metadata, values, changed, next, tasks}; agentctl.messages/1;
+    agentctl.show.call/1; agentctl.show.value/1. Exit: 0 done, 3 no such checkpoint, channel or call.
+    """
+    if sum((messages, call is not None, channel is not None)) > 1:
+        raise UsageError("--messages, --call and --channel exclude each other")
+    env = ctx.obj
+    with open_target(env, target, store=store, schema=schema, ns=ns, branch=branch, literal=literal) as opened:
+        if messages:
+            answer = _conversation(
+                opened, None if everything or env.as_json or not env.is_terminal else last, grep, full
+            )
+        elif call is not None:
+            answer = _call(opened, call)
+        elif channel is not None or path is not None:
+            answer = _value(opened, channel, path)
+        else:
+            answer = _checkpoint(opened, full)
+        emit(env, answer)
+
+
+def _checkpoint(opened: Opened, full: bool) -> Answer:
+    from agentctl.stores.reading.view import read_checkpoint
+
+    found = opened.resolve()
+    view = read_checkpoint(opened.reader, opened.thread, found.ns, found.id)
+    now = opened.env.now()
+    return Answer(
+        human=lambda width: rendering.human(view, now, width, full=full),
+        plain=lambda: rendering.plain(view),
+        document=lambda: rendering.as_document(view),
+    )
+
+
+def _conversation(opened: Opened, last: int | None, grep: str | None, full: bool) -> Answer:
+    from agentctl.stores.reading.conversation import read_conversation
+    from agentctl.stores.reading.lineage import read_lineage
+
+    found = opened.resolve()
+    lineage = read_lineage(opened.reader, opened.thread, found.ns, found.id)
+    talk = read_conversation(opened.reader, lineage, last=last, grep=grep)
+    now = opened.env.now()
+    return Answer(
+        human=lambda width: talk_rendering.human(talk, now, width, full=full),
+        plain=lambda: talk_rendering.plain(talk),
+        document=lambda: talk_rendering.as_document(talk),
+    )
+
+
+def _call(opened: Opened, name_or_id: str) -> Answer:
+    from agentctl.revisions.resolve import resolve_call
+
+    site = resolve_call(
+        name_or_id, opened.target.one, opened.facts, ns=opened.ns, branch=opened.branch, now=opened.env.now()
+    )
+    place = str(opened.target).rpartition("@")[0] if opened.target.explicit else str(opened.target)
+    return Answer(
+        human=lambda width: rendering.call_human(site, place),
+        plain=lambda: [
+            ("name", site.name),
+            ("id", site.id),
+            ("pending_at", site.pending_at),
+            ("args", dumps(site.args)),
+            ("result", rendering.call_result(site) if site.answer else None),
+        ],
+        document=lambda: rendering.call_document(site, opened.thread, opened.reader.info.url),
+    )
+
+
+def _value(opened: Opened, channel: str | None, path: str | None) -> Answer:
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    from agentctl.stores.reading.state import read_values
+
+    found = opened.resolve()
+    values = read_values(
+        opened.reader, opened.thread, found.ns, found.id, channels=None if channel is None else [channel]
+    )
+    if channel is not None and channel in values.unreadable:
+        raise UsageError(f"channel {channel} cannot be read: {values.unreadable[channel]}")
+    if channel is not None and channel not in values.values:
+        present = read_values(opened.reader, opened.thread, found.ns, found.id).values
+        raise NotFound(
+            f"no channel {channel} at {found.id}", hint="channels: " + (", ".join(sorted(present)) or "none")
+        )
+    value: object = values.values[channel] if channel is not None else dict(values.values)
+    if path is not None:
+        try:
+            value = jmespath.search(path, value)
+        except JMESPathError as error:
+            raise UsageError(f"--path {path!r}: {error}") from error
+    body = {"thread": opened.thread, "ns": found.ns, "id": found.id, "channel": channel, "path": path, "value": value}
+    return Answer(
+        human=lambda width: [dumps(value, indent=2)],
+        plain=lambda: [(dumps(value),)],
+        document=lambda: document("show.value", body),
+    )
