@@ -17,6 +17,7 @@ from agentctl.records.rows import CheckpointRow, MemoryItem, Stored, StoredCheck
 from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
+from agentctl.stores.fetched import checkpoint_row, write_order, write_row
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
 
@@ -92,7 +93,7 @@ class SqliteReader:
             found = self._rows_by_id(columns, thread, ns, ids)
         else:
             found = self._all_rows(columns, thread, ns, _ROWS_PER_READ if metadata else _IDS_PER_READ)
-        return [_row(thread, ns, *record) for record in found]
+        return [checkpoint_row(thread, ns, *record) for record in found]
 
     def stored(
         self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
@@ -109,7 +110,9 @@ class SqliteReader:
             for checkpoint_id in batch:
                 if checkpoint_id in records:
                     *head, type_, data = records.pop(checkpoint_id)
-                    yield bookkeeping.read_state(_row(thread, ns, *head), Stored(type_ or "", data or b""), wanted)
+                    yield bookkeeping.read_state(
+                        checkpoint_row(thread, ns, *head), Stored(type_ or "", data or b""), wanted
+                    )
 
     def writes(
         self,
@@ -137,7 +140,7 @@ class SqliteReader:
         else:
             for chunk in in_chunks(sorted(set(ids)), _ROWS_PER_READ):
                 found += self._fetch(f"{query} AND checkpoint_id IN ({_marks(chunk)})", (*parameters, *chunk))
-        return sorted((_write(ns, record) for record in found), key=_write_order)
+        return sorted((write_row(ns, record) for record in found), key=write_order)
 
     def find_run(self, run_id: str) -> Sequence[str]:
         """See `Reader.find_run`. Reads every row's metadata."""
@@ -229,30 +232,7 @@ def _head_rows(
     columns = "checkpoint_id, parent_checkpoint_id" + (", metadata" if metadata else "")
     query = f"SELECT {columns} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?"
     found = ((key[0], connection.execute(query, key).fetchone()) for key in keys)
-    return {thread: _row(thread, "", *record) for thread, record in found if record is not None}
-
-
-def _row(thread: str, ns: str, checkpoint_id: str, parent: str | None, raw_metadata: object = None) -> CheckpointRow:
-    metadata, error = bookkeeping.decode_metadata(raw_metadata)
-    return CheckpointRow(thread, ns, checkpoint_id, parent or None, metadata, metadata_error=error)
-
-
-def _write(ns: str, record: tuple[Any, ...]) -> WriteRow:
-    checkpoint_id, task_id, task_path, idx, channel, type_, value, n_bytes = record
-    return WriteRow(
-        ns=ns,
-        checkpoint_id=checkpoint_id,
-        task_id=task_id,
-        task_path=task_path,
-        idx=idx,
-        channel=channel,
-        value=None if value is None else Stored(type_ or "", bytes(value)),
-        n_bytes=n_bytes or 0,
-    )
-
-
-def _write_order(write: WriteRow) -> tuple[str, str, str, int]:
-    return write.checkpoint_id, write.task_path or "", write.task_id, write.idx
+    return {thread: checkpoint_row(thread, "", *record) for thread, record in found if record is not None}
 
 
 def _value_up_to(n_bytes: int | None) -> tuple[str, tuple[int, ...]]:

@@ -1,0 +1,39 @@
+"""From a record that a database driver fetched to a row; the column orders are those of the readers' queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentctl.records.rows import CheckpointRow, Stored, WriteRow
+from agentctl.stores.bookkeeping import decode_metadata
+
+
+def checkpoint_row(
+    thread: str, ns: str, checkpoint_id: str, parent: str | None, raw_metadata: object = None
+) -> CheckpointRow:
+    """Returns a row; an empty parent id is no parent (LangGraph.js writes '')."""
+    metadata, error = decode_metadata(raw_metadata)
+    return CheckpointRow(thread, ns, checkpoint_id, parent or None, metadata, metadata_error=error)
+
+
+def write_row(ns: str, record: tuple[Any, ...]) -> WriteRow:
+    """Returns a write from (checkpoint id, task id, task path, idx, channel, type, value, bytes)."""
+    checkpoint_id, task_id, task_path, idx, channel, type_, value, n_bytes = record
+    return WriteRow(
+        ns=ns,
+        checkpoint_id=checkpoint_id,
+        task_id=task_id,
+        task_path=task_path,
+        idx=idx,
+        channel=channel,
+        value=None if value is None else Stored(type_ or "", bytes(value)),
+        n_bytes=n_bytes or 0,
+    )
+
+
+def write_order(write: WriteRow) -> tuple[str, str, str, int]:
+    """Returns the sort key of `Reader.writes`.
+
+    Source: langgraph-checkpoint 4.3.2, checkpoint/base/__init__.py (`writes_sort_key`).
+    """
+    return write.checkpoint_id, write.task_path or "", write.task_id, write.idx

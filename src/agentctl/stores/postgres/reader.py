@@ -1,0 +1,172 @@
+"""The `Reader` on Postgres: own SQL on the stock tables, one short read-only transaction a call.
+
+Source: langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/base.py (`SELECT_SQL`, `_load_blobs`,
+`_migrate_pending_sends`) and checkpoint/postgres/__init__.py (`put`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from psycopg import sql
+
+from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
+from agentctl.stores.base import StoreInfo
+from agentctl.stores.batches import in_chunks
+from agentctl.stores.fetched import checkpoint_row, write_order, write_row
+from agentctl.stores.memory_items import memory_item
+from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, find_layout
+from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor
+from agentctl.stores.postgres.states import StateQueries
+
+_ROWS_PER_READ = 500
+_CHECKPOINTS_PER_READ = 50
+
+
+class PostgresReader:
+    """A Postgres database open for looking; see `agentctl.stores.base.Reader`. A role that may only SELECT will do.
+
+    Args:
+        url: `postgresql://...`.
+        schema: Schema of the tables; None takes the search path.
+        profile: The name the store was reached by, or ''.
+
+    Raises:
+        StoreError: No connection, no LangGraph tables, or tables without history.
+    """
+
+    def __init__(self, url: str, *, schema: str | None = None, profile: str = "") -> None:
+        self._database = PostgresDatabase(url)
+        self._layout = self._database.read(partial(find_layout, schema=schema))
+        self.info = StoreInfo("postgres", self._database.shown, profile, self._layout.warnings)
+
+    def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
+        """See `Reader.heads`."""
+        counted = self._fetch(
+            "SELECT thread_id, count(*), min(checkpoint_id), max(checkpoint_id) FROM {checkpoints}"
+            " WHERE checkpoint_ns = '' GROUP BY thread_id"
+        )
+        counted.sort(key=lambda found: (found[3], found[0]), reverse=True)
+        heads: list[ThreadHead] = []
+        for chunk in in_chunks(counted, _ROWS_PER_READ):
+            rows = self._head_rows([found[0] for found in chunk], [found[3] for found in chunk], metadata)
+            heads += [ThreadHead(thread, n, first, rows[thread]) for thread, n, first, _ in chunk if thread in rows]
+        return heads
+
+    def namespaces(self, thread: str) -> Sequence[str]:
+        """See `Reader.namespaces`."""
+        found = self._fetch("SELECT DISTINCT checkpoint_ns FROM {checkpoints} WHERE thread_id = %s", (thread,))
+        return sorted(ns for (ns,) in found)
+
+    def rows(
+        self, thread: str, ns: str = "", *, ids: Collection[str] | None = None, metadata: bool = True
+    ) -> Sequence[CheckpointRow]:
+        """See `Reader.rows`."""
+        columns = "checkpoint_id, parent_checkpoint_id" + (", metadata" if metadata else "")
+        query = f"SELECT {columns} FROM {{checkpoints}} WHERE thread_id = %s AND checkpoint_ns = %s"
+        parameters: tuple[object, ...] = (thread, ns)
+        if ids is not None:
+            query += " AND checkpoint_id = ANY(%s)"
+            parameters += (list(ids),)
+        found = self._fetch(f"{query} ORDER BY checkpoint_id DESC", parameters)
+        return [checkpoint_row(thread, ns, *record) for record in found]
+
+    def stored(
+        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+    ) -> Iterator[StoredCheckpoint]:
+        """See `Reader.stored`. A few megabytes of values are held at a time, however long the list."""
+        wanted = None if channels is None else frozenset(channels)
+        queries = StateQueries(self._fetch, thread, ns, wanted, has_task_path=self._layout.has_task_path)
+        for chunk in in_chunks(list(dict.fromkeys(ids)), _CHECKPOINTS_PER_READ):
+            records = self._fetch(
+                "SELECT checkpoint_id, parent_checkpoint_id, metadata, checkpoint FROM {checkpoints}"
+                " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
+                (thread, ns, list(chunk)),
+            )
+            documents = {record[0]: (checkpoint_row(thread, ns, *record[:3]), record[3]) for record in records}
+            yield from queries.states([documents[id_] for id_ in chunk if id_ in documents])
+
+    def writes(
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str] | None = None,
+        *,
+        value_bytes: int | None = None,
+        channels: Collection[str] | None = None,
+    ) -> Sequence[WriteRow]:
+        """See `Reader.writes`."""
+        task_path = TASK_PATH if self._layout.has_task_path else "NULL"
+        value, parameters = _value_up_to(value_bytes)
+        query = (
+            f"SELECT checkpoint_id, task_id, {task_path}, idx, channel, type, {value}, octet_length(blob)"
+            " FROM {writes} WHERE thread_id = %s AND checkpoint_ns = %s"
+        )
+        parameters += (thread, ns)
+        if channels is not None:
+            query += " AND channel = ANY(%s)"
+            parameters += (list(channels),)
+        if ids is not None:
+            query += " AND checkpoint_id = ANY(%s)"
+            parameters += (list(ids),)
+        return sorted((write_row(ns, record) for record in self._fetch(query, parameters)), key=write_order)
+
+    def find_run(self, run_id: str) -> Sequence[str]:
+        """See `Reader.find_run`. Reads every row's metadata."""
+        found = self._fetch(
+            "SELECT DISTINCT thread_id FROM {checkpoints} WHERE EXISTS (SELECT 1 FROM jsonb_each_text(metadata) AS m"
+            " WHERE m.value = %s AND (right(m.key, 6) = 'run_id' OR right(m.key, 8) = 'trace_id'))",
+            (run_id,),
+        )
+        return sorted(thread for (thread,) in found)
+
+    def memory(self, prefix: tuple[str, ...] = ()) -> Sequence[MemoryItem]:
+        """See `Reader.memory`."""
+        if not self._layout.has_store:
+            return []
+        query, text = f"SELECT {', '.join(STORE_COLUMNS)} FROM {{store}}", ".".join(prefix)
+        if prefix:
+            query += " WHERE prefix = %s OR starts_with(prefix, %s)"
+        found = self._fetch(query, (text, f"{text}.") if prefix else ())
+        return sorted((memory_item(*record) for record in found), key=lambda item: (item.namespace, item.key))
+
+    def close(self) -> None:
+        """See `Reader.close`."""
+        self._database.close()
+
+    def _fetch(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        return self._database.read(partial(_fetched, query=self._named(query), parameters=parameters))
+
+    def _named(self, query: str) -> sql.Composed:
+        """Returns a statement with the tables' names filled in. `query` is ours; values are always parameters."""
+        return sql.SQL(query).format(
+            checkpoints=self._layout.table("checkpoints"),
+            blobs=self._layout.table("checkpoint_blobs"),
+            writes=self._layout.table("checkpoint_writes"),
+            store=self._layout.table("store"),
+        )
+
+    def _head_rows(self, threads: list[str], ids: list[str], metadata: bool) -> dict[str, CheckpointRow]:
+        found = self._fetch(
+            "SELECT c.thread_id, c.checkpoint_id, c.parent_checkpoint_id"
+            + (", c.metadata" if metadata else "")
+            + " FROM unnest(%s::text[], %s::text[]) AS head(thread_id, checkpoint_id) JOIN {checkpoints} c"
+            " ON c.thread_id = head.thread_id AND c.checkpoint_ns = '' AND c.checkpoint_id = head.checkpoint_id",
+            (threads, ids),
+        )
+        return {record[0]: checkpoint_row(record[0], "", *record[1:]) for record in found}
+
+
+def _fetched(cursor: ReadCursor, query: sql.Composed, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
+    return cursor.execute(query, parameters).fetchall()
+
+
+def _value_up_to(n_bytes: int | None) -> tuple[str, tuple[object, ...]]:
+    """Returns the SQL of a write's value, NULL where it is larger, with its parameters."""
+    if n_bytes is None:
+        return "blob", ()
+    if n_bytes == 0:
+        return "NULL::bytea", ()
+    return "CASE WHEN octet_length(blob) <= %s THEN blob END", (n_bytes,)
