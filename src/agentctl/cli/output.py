@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentctl.cli.env import Env
+from agentctl.codec.jsontext import dumps
 from agentctl.errors import AgentctlError, GraphFailed, RevisionSyntaxError
 from agentctl.render.clean import clean, hide_secrets
-from agentctl.render.machine import dumps
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

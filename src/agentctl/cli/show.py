@@ -9,10 +9,11 @@ import typer
 from agentctl.cli import options
 from agentctl.cli.opening import Opened, open_target
 from agentctl.cli.output import Answer, emit
+from agentctl.codec.jsontext import dumps
 from agentctl.errors import NotFound, UsageError
 from agentctl.render import checkpoint as rendering
 from agentctl.render import conversation as talk_rendering
-from agentctl.render.machine import document, dumps
+from agentctl.render.machine import document
 
 
 def show(

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from agentctl.codec.jsontext import dumps, timestamp
 from agentctl.records.messages import CallSite
 from agentctl.records.threads import CheckpointView, Task
 from agentctl.render.clean import clean, clean_metadata, cut
-from agentctl.render.machine import document, dumps, timestamp
+from agentctl.render.machine import document
 from agentctl.render.messages import ROLE_STYLE, message_document, message_text
 from agentctl.render.words import age, names, short_ids
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from agentctl.codec.jsontext import timestamp
 from agentctl.records.messages import ConversationTurn, Message
 from agentctl.records.threads import Conversation
 from agentctl.render.clean import clean
-from agentctl.render.machine import document, timestamp
+from agentctl.render.machine import document
 from agentctl.render.messages import ROLE_STYLE, call_text, message_document
 from agentctl.render.words import age, count, short_ids
 

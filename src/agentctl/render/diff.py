@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from agentctl.codec.jsontext import dumps
 from agentctl.records.copies import Place
 from agentctl.records.diffs import ABSENT, Change, Diff, MessageDiff, ToolCallDiff
 from agentctl.render.clean import cut
-from agentctl.render.machine import document, dumps
+from agentctl.render.machine import document
 from agentctl.render.messages import call_document, call_text, message_document, message_text
 from agentctl.render.words import count, short_ids
 

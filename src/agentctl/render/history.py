@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from agentctl.codec.jsontext import timestamp
 from agentctl.records.threads import History, HistoryRow
 from agentctl.render.grid import Cell, Column, grid
 from agentctl.render.gutter import gutter
-from agentctl.render.machine import document, timestamp
+from agentctl.render.machine import document
 from agentctl.render.words import age, count, names, short_ids
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentctl.codec.jsontext import dumps
 from agentctl.records.messages import Message, ToolCall
 from agentctl.render.clean import clean
-from agentctl.render.machine import dumps
 
 ROLE_STYLE = {"human": "bold", "ai": "green", "tool": "magenta", "system": "dim"}
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from agentctl.codec.jsontext import dumps
 from agentctl.records.copies import CopyReport
 from agentctl.records.runs import (
     Answered,
@@ -21,7 +22,6 @@ from agentctl.records.runs import (
 )
 from agentctl.render import diff as diff_rendering
 from agentctl.render.clean import clean, cut
-from agentctl.render.machine import dumps
 from agentctl.render.words import count, names, percent_interval, size
 
 if TYPE_CHECKING:

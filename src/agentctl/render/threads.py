@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from agentctl.codec.jsontext import dumps, timestamp
 from agentctl.records.threads import ThreadSummary
 from agentctl.render.clean import clean_metadata
 from agentctl.render.grid import Cell, Column, grid
-from agentctl.render.machine import document, dumps, timestamp
+from agentctl.render.machine import document
 from agentctl.render.words import age, count
 
 if TYPE_CHECKING:

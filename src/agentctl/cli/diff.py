@@ -1,0 +1,67 @@
+"""`agentctl diff`: what differs between two checkpoints."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agentctl.cli import options
+from agentctl.cli.opening import Opened, Stores, open_in, open_stores
+from agentctl.cli.output import Answer, emit
+from agentctl.errors import UsageError
+from agentctl.render import diff as rendering
+
+
+def diff(
+    ctx: typer.Context,
+    left: Annotated[str, typer.Argument(metavar="A", help="A target; or both as one range, THREAD@A...B.")],
+    right: Annotated[str | None, typer.Argument(metavar="B", help="The target to compare with.")] = None,
+    exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 where they differ.")] = False,
+    ns: options.Namespace = None,
+    store: options.Store = None,
+    schema: options.Schema = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what differs between two checkpoints from their common ancestor: messages, tool calls, reply, state.
+
+    The two may be in different threads or stores; ids survive copying, so the ancestor is found all the same.
+
+    Example: agentctl diff prod::support-17 debug::support-17.fork-1
+    JSON: agentctl.diff/1 {left, right, common, equal, messages, tool_calls, reply, state, interrupts}.
+    Exit: 0 done, 1 differs (with --exit-code), 3 no such checkpoint.
+    """
+    env = ctx.obj
+    with open_stores(env, store=store, schema=schema) as stores:
+        from agentctl.experiments.diff import diff_tips, read_tip
+
+        sides = _sides(stores, left, right, ns)
+        found = diff_tips(
+            *(read_tip(opened.reader, opened.thread, checkpoint, at_ns) for opened, at_ns, checkpoint in sides)
+        )
+        emit(
+            env,
+            Answer(
+                human=lambda width: rendering.human(found, width),
+                plain=lambda: rendering.plain(found),
+                document=lambda: rendering.as_document(found),
+            ),
+        )
+    if exit_code and not found.equal:
+        raise typer.Exit(1)
+
+
+def _sides(stores: Stores, left: str, right: str | None, ns: str | None) -> list[tuple[Opened, str, str]]:
+    """Returns the two sides as (thread, namespace, checkpoint id)."""
+    if right is not None:
+        sides = []
+        for text in (left, right):
+            opened = open_in(stores, text, ns=ns)
+            found = opened.resolve()
+            sides.append((opened, found.ns, found.id))
+        return sides
+    opened = open_in(stores, left, ns=ns, ranges=True)
+    pair = opened.resolve_range()
+    if pair is None:
+        raise UsageError("diff takes two targets, or one range", hint=f"agentctl diff {left}~ {left}")
+    return [(opened, found.ns, found.id) for found in pair]

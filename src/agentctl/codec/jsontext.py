@@ -1,0 +1,58 @@
+"""Inert values and records as JSON text: valid, without loss, safe to print on a terminal."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import date, datetime
+from pathlib import PurePath
+
+from agentctl.records.diffs import ABSENT
+
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def timestamp(at: datetime | None) -> str | None:
+    """Returns RFC 3339 in UTC with microseconds, `2026-11-30T03:12:00.000000Z`, or None."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if at else None
+
+
+def jsonable(value: object) -> object:
+    """Returns `value` as what `json.dumps` can print without loss.
+
+    Records become objects, times RFC 3339, bytes `{"$base64": ...}`, floats that JSON lacks `{"$float": "nan"}`,
+    an absent side of a change `{"$absent": true}`.
+    """
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": str(value)}
+    if value is ABSENT:
+        return {"$absent": True}
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((jsonable(item) for item in value), key=repr)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, datetime):
+        return timestamp(value)
+    if isinstance(value, date | PurePath):
+        return str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return {"$base64": base64.b64encode(bytes(value)).decode("ascii")}
+    return {"$type": f"{type(value).__module__}.{type(value).__qualname__}", "$repr": repr(value)}
+
+
+def dumps(value: object, *, indent: int | None = None) -> str:
+    """Returns JSON text. Characters that a terminal would obey, and lone surrogates, are escaped."""
+    text = json.dumps(
+        jsonable(value), ensure_ascii=False, allow_nan=False, indent=indent, separators=None if indent else (", ", ": ")
+    )
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,0 +1,135 @@
+"""A dataset as a folder: `examples.jsonl`, one example a line, and what was made from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agentctl.errors import DecodeError, UsageError
+from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference
+
+EXAMPLES = "examples.jsonl"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def dataset_folder(base: Path, name: str) -> Path:
+    """Returns the folder of a dataset below `base`.
+
+    Raises:
+        UsageError: the name is no plain folder name.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"not a dataset name: {name!r}", hint="letters, digits, dots, dashes and underscores")
+    return base / name
+
+
+def example_object(example: Example) -> dict[str, object]:
+    """Returns the JSON object of an example: id, inputs, outputs, reference, metadata, split."""
+    reference = example.reference
+    return {
+        "id": example.id,
+        "inputs": dict(example.inputs),
+        "outputs": dict(example.outputs),
+        "reference": {
+            "reply": reference.reply,
+            "tool_calls": [dict(call) for call in reference.tool_calls],
+            "check": list(reference.check),
+            "source": reference.source,
+        },
+        "metadata": {
+            "source": {
+                "store": example.source.store,
+                "thread": example.source.thread,
+                "checkpoint": example.source.checkpoint,
+                "branch": example.source.branch,
+            },
+            "turn": example.turn,
+            "steps": list(example.steps),
+            "tool_calls": [
+                {
+                    "name": call.name,
+                    "args": call.args,
+                    "id": call.id,
+                    "ns": call.ns,
+                    "result": call.result,
+                    "before": call.before,
+                }
+                for call in example.tool_calls
+            ],
+            "configurable": dict(example.configurable),
+        },
+        "split": example.split,
+    }
+
+
+def example_of(value: Mapping[str, Any]) -> Example:
+    """Returns the example of a JSON object.
+
+    Raises:
+        DecodeError: a key is missing.
+    """
+    try:
+        metadata, reference = value["metadata"], value["reference"]
+        return Example(
+            id=value["id"],
+            inputs=value["inputs"],
+            outputs=value["outputs"],
+            reference=Reference(
+                reference["reply"], tuple(reference["tool_calls"]), tuple(reference["check"]), reference["source"]
+            ),
+            source=ExampleSource(**metadata["source"]),
+            steps=tuple(metadata["steps"]),
+            tool_calls=tuple(ExampleCall(**call) for call in metadata["tool_calls"]),
+            configurable=metadata["configurable"],
+            split=value["split"],
+            turn=metadata["turn"],
+        )
+    except (KeyError, TypeError) as error:
+        raise DecodeError(f"not an example: {error}", hint="agentctl export makes them") from error
+
+
+def load_examples(path: Path) -> tuple[Example, ...]:
+    """Returns the examples of a file, in its order.
+
+    Raises:
+        DecodeError: a line is not an example; the message names it.
+    """
+    examples = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            examples.append(example_of(json.loads(line)))
+        except (ValueError, DecodeError) as error:
+            raise DecodeError(f"{path.name} line {number}: {error}") from error
+    return tuple(examples)
+
+
+def merge(old: Sequence[Example], new: Iterable[Example]) -> tuple[tuple[Example, ...], int]:
+    """Returns the examples together, a new one in the place of an old one of its id, and how many are not replacements."""
+    together = {example.id: example for example in old}
+    n_before = len(together)
+    for example in new:
+        together[example.id] = example
+    return tuple(together.values()), len(together) - n_before
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a whole file or nothing: beside it first, then in its place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
