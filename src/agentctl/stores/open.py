@@ -32,9 +32,9 @@ def open_reader(url: str, *, profile: str = "", schema: str | None = None) -> Re
 
             return PostgresReader(target.location, schema=schema, profile=profile)
         case "saver":
-            from agentctl.stores.saver import open_saver
+            from agentctl.stores.saver import SaverReader
 
-            return open_saver(Path(target.location), target.attribute, profile=profile)
+            return SaverReader(Path(target.location), target.attribute, profile=profile)
 
 
 def open_writer(url: str, *, profile: str = "", schema: str | None = None) -> Writer:
