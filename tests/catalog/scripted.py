@@ -17,16 +17,16 @@ class ScriptedModel(BaseChatModel):
     """`script` gets the messages and the names of the bound tools."""
 
     script: Script
-    bound: list[str] = []
+    bound: tuple[str, ...] = ()
 
     @property
     def _llm_type(self) -> str:
         return "scripted"
 
     def bind_tools(self, tools: Any, *, tool_choice: Any = None, **kwargs: Any) -> Any:
-        return self.model_copy(update={"bound": [convert_to_openai_tool(t)["function"]["name"] for t in tools]})
+        return self.model_copy(update={"bound": tuple(convert_to_openai_tool(t)["function"]["name"] for t in tools)})
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
-        message = self.script(list(messages), self.bound)
+        message = self.script(list(messages), list(self.bound))
         assert {call["name"] for call in message.tool_calls} <= set(self.bound)
         return ChatResult(generations=[ChatGeneration(message=message)])

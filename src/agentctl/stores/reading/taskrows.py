@@ -1,0 +1,126 @@
+"""Stored writes grouped by the task that made them.
+
+Source: langgraph 1.2.24, pregel/_task_status.py: a task has finished if and only if it has an output write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from agentctl.records.rows import NULL_TASK, WriteRow
+from agentctl.stores.reading.layout import CONTROL, INTERRUPT, TaskPath, is_route, parse_task_path
+
+_UPDATE_PATH = f"~{INTERRUPT}, "
+_parse = lru_cache(maxsize=1024)(parse_task_path)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRows:
+    """All writes of one task on one checkpoint, in the order of their idx (control writes come first)."""
+
+    id: str
+    path: TaskPath
+    raw_path: str
+    writes: tuple[WriteRow, ...]
+
+    @property
+    def output(self) -> tuple[WriteRow, ...]:
+        """Its output: state, routes, return values and the marker for "wrote nothing"."""
+        return tuple(write for write in self.writes if write.channel not in CONTROL)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the task ran to its end. One that failed after writing something counts as finished too."""
+        return any(write.channel not in CONTROL for write in self.writes)
+
+    def last(self, channel: str) -> WriteRow | None:
+        """Returns its newest write to a channel, or None."""
+        return next((write for write in reversed(self.writes) if write.channel == channel), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointWrites:
+    """The writes stored on one checkpoint, by task.
+
+    Attributes:
+        step: Tasks of the step itself: nodes run by an edge and by a Send, or with an unknown path.
+        handlers: Error handlers that ran in the step.
+        updates: Rows of `update_state` calls on this checkpoint, by position. An update written as a node that was due
+            has that task's id, so the task may be in `step` too.
+        calls: @task calls made by the step's tasks.
+        null: Writes of no task: answers to questions, `Command` updates and gotos.
+    """
+
+    step: tuple[TaskRows, ...] = ()
+    handlers: tuple[TaskRows, ...] = ()
+    updates: tuple[TaskRows, ...] = ()
+    calls: tuple[TaskRows, ...] = ()
+    null: TaskRows | None = None
+
+    @property
+    def rerouted(self) -> bool:
+        """Whether a `Command(goto)` was given here: the tasks that ran are then not those that were due."""
+        return self.null is not None and any(is_route(write.channel) for write in self.null.writes)
+
+    @property
+    def finished(self) -> tuple[TaskRows, ...]:
+        """Finished tasks and handlers of the step."""
+        return tuple(task for task in (*self.step, *self.handlers) if task.finished)
+
+
+NO_WRITES_STORED = CheckpointWrites()
+
+
+def group_writes(writes: Iterable[WriteRow]) -> Mapping[str, CheckpointWrites]:
+    """Returns the writes of each checkpoint that has any, by checkpoint id."""
+    grouped: dict[str, dict[str, list[WriteRow]]] = {}
+    for write in writes:
+        grouped.setdefault(write.checkpoint_id, {}).setdefault(write.task_id, []).append(write)
+    return {checkpoint_id: _sorted_out(tasks) for checkpoint_id, tasks in grouped.items()}
+
+
+def _sorted_out(tasks: Mapping[str, Sequence[WriteRow]]) -> CheckpointWrites:
+    kinds: dict[str, list[TaskRows]] = {}
+    null: TaskRows | None = None
+    for task_id, writes in tasks.items():
+        ordered = sorted(writes, key=_by_idx) if len(writes) > 1 else writes
+        if task_id == NULL_TASK:
+            null = _task(task_id, ordered)
+            continue
+        by_update = [write for write in ordered if (write.task_path or "").startswith(_UPDATE_PATH)]
+        if by_update:
+            kinds.setdefault("update", []).append(_task(task_id, by_update))
+        if len(by_update) < len(ordered):
+            own_path = next((w.task_path for w in ordered if w.task_path and w not in by_update), "")
+            task = TaskRows(task_id, _parse(own_path), own_path, tuple(ordered))
+            kinds.setdefault(task.path.kind, []).append(task)
+    return CheckpointWrites(
+        step=(
+            *sorted(kinds.get("send", ()), key=_by_index),
+            *sorted(kinds.get("pull", ()), key=_by_node),
+            *kinds.get("unknown", ()),
+        ),
+        handlers=tuple(kinds.get("handler", ())),
+        updates=tuple(sorted(kinds.get("update", ()), key=_by_index)),
+        calls=tuple(kinds.get("call", ())),
+        null=null,
+    )
+
+
+def _task(task_id: str, writes: Sequence[WriteRow]) -> TaskRows:
+    raw_path = writes[0].task_path or ""
+    return TaskRows(task_id, _parse(raw_path), raw_path, tuple(writes))
+
+
+def _by_idx(write: WriteRow) -> int:
+    return write.idx
+
+
+def _by_index(task: TaskRows) -> int:
+    return task.path.index or 0
+
+
+def _by_node(task: TaskRows) -> str:
+    return task.path.node or ""
