@@ -1,0 +1,244 @@
+"""The messages of a lineage: those of its tip and those gone since, each with the checkpoint that first held it.
+
+Where a message first appeared is told by the writes stored on the checkpoint before it, which are small, and not by
+decoding every state, which grows with the thread. States are decoded only where writes cannot tell: at forks (the
+writes on a checkpoint with several children belong to one of them), and for messages that no stored write holds
+(durability "exit", copies of a single checkpoint).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+from agentctl.codec.delta import overwrite_value
+from agentctl.codec.messages import coerced_messages, is_message_list, messages_in
+from agentctl.codec.values import decode
+from agentctl.errors import DecodeError
+from agentctl.records.messages import Message
+from agentctl.records.rows import CheckpointRow, Lineage, WriteRow
+from agentctl.stores.base import Reader
+from agentctl.stores.reading.lineage import read_tree
+from agentctl.stores.reading.state import read_values
+
+MESSAGES: Final = "messages"
+
+Likeness = tuple[object, ...]
+"""What two copies of a message share when one has no id: LangGraph gives ids when it merges, often after the write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A message and the position in the lineage of the checkpoint that first held it."""
+
+    message: Message
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLog:
+    """The messages of one namespace along a lineage.
+
+    Attributes:
+        channel: The channel they are in, '' where no channel holds messages.
+        tip: Messages of the lineage's tip, in their order there.
+        gone: Messages that were held once and are not in the tip any more, in the order they came.
+        waiting: Messages in writes stored on the tip: results of a step that has not ended.
+    """
+
+    channel: str
+    tip: tuple[Logged, ...] = ()
+    gone: tuple[Logged, ...] = ()
+    waiting: tuple[Message, ...] = ()
+
+
+def read_log(reader: Reader, lineage: Lineage) -> MessageLog:
+    """Reads the messages of a lineage.
+
+    Raises:
+        DecodeError: The tip, or its messages channel, cannot be read.
+    """
+    channel, messages = tip_messages(reader, lineage)
+    if not channel:
+        return MessageLog("")
+    return _Logging(reader, lineage, channel, messages).log()
+
+
+def tip_messages(reader: Reader, lineage: Lineage) -> tuple[str, tuple[Message, ...]]:
+    """Returns the channel that holds messages and what it holds at the tip; ('', ()) where there is none.
+
+    `messages` is taken where it exists; else the channel whose list of messages is the longest.
+    """
+    row = lineage.tip
+    first = read_values(reader, row.thread, row.ns, row.id, channels=[MESSAGES])
+    if MESSAGES in first.unreadable:
+        raise DecodeError(f"the messages of checkpoint {row.id} cannot be read: {first.unreadable[MESSAGES]}")
+    if MESSAGES in first.values and _may_be_messages(first.values[MESSAGES]):
+        return MESSAGES, messages_in(first.values[MESSAGES])
+    values = read_values(reader, row.thread, row.ns, row.id).values
+    lists = {name: messages_in(value) for name, value in values.items() if is_message_list(value)}
+    if not lists:
+        return "", ()
+    channel = max(lists, key=lambda name: len(lists[name]))
+    return channel, lists[channel]
+
+
+def likeness(message: Message) -> Likeness:
+    """Returns what a message can be known by without its id."""
+    calls = tuple((call.name, call.id) for call in message.tool_calls)
+    return (message.role, message.text, message.tool_call_id, message.name, calls)
+
+
+def written_messages(writes: Iterable[WriteRow]) -> list[tuple[WriteRow, Message]]:
+    """Returns the messages that writes to a messages channel hold, removals left out, unreadable writes skipped."""
+    found: list[tuple[WriteRow, Message]] = []
+    for write in writes:
+        if write.value is None:
+            continue
+        try:
+            value = decode(write.value)
+        except DecodeError:
+            continue
+        is_overwrite, replacing = overwrite_value(value)
+        messages = coerced_messages(replacing if is_overwrite else value)
+        found += [(write, message) for message in messages if message.role != "remove"]
+    return found
+
+
+def _may_be_messages(value: object) -> bool:
+    return value == [] or is_message_list(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """Which messages one checkpoint holds."""
+
+    ids: frozenset[str]
+    likenesses: Mapping[Likeness, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A message in a write, and the position of the checkpoint that came of it if the write was applied."""
+
+    message: Message
+    held: int
+    certain: bool
+
+
+class _Logging:
+    """Finds where each message of one lineage first appeared."""
+
+    def __init__(self, reader: Reader, lineage: Lineage, channel: str, tip: Sequence[Message]) -> None:
+        self._reader = reader
+        self._lineage = lineage
+        self._channel = channel
+        self._tip = tip
+        self._holdings: dict[int, _Holding] = {}
+        self._held: dict[int, int] = {}
+
+    def log(self) -> MessageLog:
+        gone = self._place_by_id()
+        gone += self._place_by_likeness()
+        tip = tuple(Logged(message, self._held[place]) for place, message in enumerate(self._tip))
+        gone.sort(key=lambda logged: logged.held)
+        return MessageLog(self._channel, tip, tuple(gone), tuple(self._waiting()))
+
+    @cached_property
+    def _candidates(self) -> list[_Candidate]:
+        rows = self._lineage.rows
+        children = read_tree(self._reader, rows[0].thread, rows[0].ns).children
+        by_checkpoint: dict[str, list[WriteRow]] = defaultdict(list)
+        for write in self._writes(row.id for row in rows[:-1]):
+            by_checkpoint[write.checkpoint_id].append(write)
+        found: list[_Candidate] = []
+        for position, (parent, row) in enumerate(pairwise(rows), start=1):
+            # Only a step that ended applies all of its writes, and only an only child can have taken them.
+            certain = row.source == "loop" and len(children.get(parent.id, ())) == 1
+            messages = written_messages(by_checkpoint.get(parent.id, ()))
+            found += [_Candidate(message, position, certain) for _, message in messages]
+        return found
+
+    def _writes(self, ids: Iterable[str]) -> Sequence[WriteRow]:
+        row = self._lineage.tip
+        return self._reader.writes(row.thread, row.ns, list(ids), channels=[self._channel])
+
+    def _waiting(self) -> list[Message]:
+        known = {message.id for message in self._tip if message.id is not None}
+        waiting = written_messages(self._writes([self._lineage.tip.id]))
+        return [message for _, message in waiting if message.id is None or message.id not in known]
+
+    def _place_by_id(self) -> list[Logged]:
+        """Places the tip's messages that writes name by id; returns those that are gone."""
+        first: dict[str, Logged] = {}
+        for candidate in self._candidates:
+            mid = candidate.message.id
+            if mid is None or mid in first:
+                continue
+            if candidate.certain or mid in self._holding(candidate.held).ids:
+                first[mid] = Logged(candidate.message, candidate.held)
+        for place, message in enumerate(self._tip):
+            if message.id is not None and message.id in first:
+                self._held[place] = first[message.id].held
+        in_tip = {message.id for message in self._tip}
+        return [logged for mid, logged in first.items() if mid not in in_tip]
+
+    def _place_by_likeness(self) -> list[Logged]:
+        """Places the rest of the tip's messages; returns those without an id that are gone."""
+        unnamed: dict[Likeness, list[_Candidate]] = defaultdict(list)
+        for candidate in self._candidates:
+            if candidate.message.id is None:
+                unnamed[likeness(candidate.message)].append(candidate)
+        places: dict[Likeness, list[int]] = defaultdict(list)
+        for place, message in enumerate(self._tip):
+            if place not in self._held:
+                places[likeness(message)].append(place)
+        for like, wanted in places.items():
+            candidates = unnamed.get(like, [])
+            if len(candidates) == len(wanted) and all(candidate.certain for candidate in candidates):
+                self._held.update(zip(wanted, (candidate.held for candidate in candidates), strict=True))
+            else:
+                self._held.update((place, self._search(place)) for place in wanted)
+        gone: list[Logged] = []
+        for like, candidates in unnamed.items():
+            used = Counter(self._held[place] for place in places.get(like, ()))
+            for candidate in candidates:
+                if used[candidate.held]:
+                    used[candidate.held] -= 1
+                elif candidate.certain:
+                    gone.append(Logged(candidate.message, candidate.held))
+        return gone
+
+    def _search(self, place: int) -> int:
+        """Returns the first position from which on the lineage holds a message of the tip, by halving."""
+        message = self._tip[place]
+        like = likeness(message)
+        nth = sum(likeness(other) == like for other in self._tip[: place + 1] if other.id is None)
+        low, high = 0, len(self._lineage.rows) - 1
+        while low < high:
+            middle = (low + high) // 2
+            holding = self._holding(middle)
+            present = message.id in holding.ids if message.id is not None else holding.likenesses.get(like, 0) >= nth
+            low, high = (low, middle) if present else (middle + 1, high)
+        return low
+
+    def _holding(self, position: int) -> _Holding:
+        if position not in self._holdings:
+            self._holdings[position] = _holding(self._reader, self._lineage.rows[position], self._channel)
+        return self._holdings[position]
+
+
+def _holding(reader: Reader, row: CheckpointRow, channel: str) -> _Holding:
+    try:
+        value = read_values(reader, row.thread, row.ns, row.id, channels=[channel]).values.get(channel)
+    except DecodeError:
+        value = None
+    messages = messages_in(value)
+    return _Holding(
+        frozenset(message.id for message in messages if message.id is not None),
+        Counter(likeness(message) for message in messages if message.id is None),
+    )
