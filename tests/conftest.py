@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from uuid import uuid4
 
 import pytest
 
@@ -39,10 +38,7 @@ def postgres_url() -> Iterator[str]:
 @pytest.fixture
 def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
     """The URL of an empty database of its own, dropped after the test."""
-    import psycopg
+    from tests.support.postgres import new_database
 
-    name = f"test_{uuid4().hex}"
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-        yield postgres_url.replace("/postgres?", f"/{name}?")
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    with new_database(postgres_url) as url:
+        yield url

@@ -25,6 +25,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+import psycopg
 
 _PR_SET_PDEATHSIG = 1
 _START_S = 60.0
@@ -76,6 +79,16 @@ def running_postgres() -> Iterator[str]:
             process.wait(timeout=_START_S)
     finally:
         shutil.rmtree(base, ignore_errors=True)
+
+
+@contextmanager
+def new_database(server_url: str) -> Iterator[str]:
+    """Makes an empty database on a running server, yields its URL and drops it at the end."""
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(server_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+        yield server_url.replace("/postgres?", f"/{name}?")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def binary_folders() -> list[Path]:
