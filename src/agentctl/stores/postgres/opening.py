@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -27,6 +27,20 @@ ReadCursor = psycopg.Cursor[TupleRow]
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _CONNECT_TIMEOUT_S = 10
 _N_ATTEMPTS = 2
+
+
+class Readable(Protocol):
+    """What reads a database: work done on a cursor inside a transaction. `shown` is its URL without the password."""
+
+    shown: str
+
+    def read(self, work: Callable[[ReadCursor], T]) -> T:
+        """Returns `work(cursor)`; it may run more than once."""
+        ...
+
+    def close(self) -> None:
+        """Ends the reading. Safe to call twice."""
+        ...
 
 
 class PostgresDatabase:

@@ -18,7 +18,7 @@ from agentctl.stores.batches import in_chunks
 from agentctl.stores.fetched import checkpoint_row, write_order, write_row
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, find_layout
-from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor
+from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
 from agentctl.stores.postgres.states import StateQueries
 
 _ROWS_PER_READ = 500
@@ -32,15 +32,23 @@ class PostgresReader:
         url: `postgresql://...`.
         schema: Schema of the tables; None takes the search path.
         profile: The name the store was reached by, or ''.
+        database: The database already open, such as a transaction that sees its own rows; None connects to it.
+
+    Attributes:
+        url: As given, password included.
+        layout: Where the tables are.
 
     Raises:
         StoreError: No connection, no LangGraph tables, or tables without history.
     """
 
-    def __init__(self, url: str, *, schema: str | None = None, profile: str = "") -> None:
-        self._database = PostgresDatabase(url)
-        self._layout = self._database.read(partial(find_layout, schema=schema))
-        self.info = StoreInfo("postgres", self._database.shown, profile, self._layout.warnings)
+    def __init__(
+        self, url: str, *, schema: str | None = None, profile: str = "", database: Readable | None = None
+    ) -> None:
+        self.url = url
+        self._database: Readable = PostgresDatabase(url) if database is None else database
+        self.layout = self._database.read(partial(find_layout, schema=schema))
+        self.info = StoreInfo("postgres", self._database.shown, profile, self.layout.warnings)
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`."""
@@ -78,7 +86,7 @@ class PostgresReader:
     ) -> Iterator[StoredCheckpoint]:
         """See `Reader.stored`. A few megabytes of values are held at a time, however long the list."""
         wanted = None if channels is None else frozenset(channels)
-        queries = StateQueries(self._fetch, thread, ns, wanted, has_task_path=self._layout.has_task_path)
+        queries = StateQueries(self._fetch, thread, ns, wanted, has_task_path=self.layout.has_task_path)
         for chunk in in_chunks(list(dict.fromkeys(ids)), _CHECKPOINTS_PER_READ):
             records = self._fetch(
                 "SELECT checkpoint_id, parent_checkpoint_id, metadata, checkpoint FROM {checkpoints}"
@@ -98,7 +106,7 @@ class PostgresReader:
         channels: Collection[str] | None = None,
     ) -> Sequence[WriteRow]:
         """See `Reader.writes`."""
-        task_path = TASK_PATH if self._layout.has_task_path else "NULL"
+        task_path = TASK_PATH if self.layout.has_task_path else "NULL"
         value, parameters = _value_up_to(value_bytes)
         query = (
             f"SELECT checkpoint_id, task_id, {task_path}, idx, channel, type, {value}, octet_length(blob)"
@@ -124,7 +132,7 @@ class PostgresReader:
 
     def memory(self, prefix: tuple[str, ...] = ()) -> Sequence[MemoryItem]:
         """See `Reader.memory`."""
-        if not self._layout.has_store:
+        if not self.layout.has_store:
             return []
         query, text = f"SELECT {', '.join(STORE_COLUMNS)} FROM {{store}}", ".".join(prefix)
         if prefix:
@@ -142,10 +150,10 @@ class PostgresReader:
     def _named(self, query: str) -> sql.Composed:
         """Returns a statement with the tables' names filled in. `query` is ours; values are always parameters."""
         return sql.SQL(query).format(
-            checkpoints=self._layout.table("checkpoints"),
-            blobs=self._layout.table("checkpoint_blobs"),
-            writes=self._layout.table("checkpoint_writes"),
-            store=self._layout.table("store"),
+            checkpoints=self.layout.table("checkpoints"),
+            blobs=self.layout.table("checkpoint_blobs"),
+            writes=self.layout.table("checkpoint_writes"),
+            store=self.layout.table("store"),
         )
 
     def _head_rows(self, threads: list[str], ids: list[str], metadata: bool) -> dict[str, CheckpointRow]:
