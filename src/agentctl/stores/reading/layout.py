@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha1
 from typing import Final, Literal
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from xxhash import xxh3_128_hexdigest
 
@@ -169,8 +169,21 @@ def handler_task_id(checkpoint_id: str, ns: str, step: int, handler: str, failed
     return _task_id(checkpoint_id, (node_ns(ns, handler), str(step), handler, PUSH, ERROR_HANDLER, failed), format)
 
 
+def derived_id(checkpoint_id: str, name: str) -> str:
+    """Returns the id of a task that is no node's: of an update (`__interrupt__`) or of delta input (`__input__`)."""
+    try:
+        return str(uuid5(UUID(checkpoint_id), name))
+    except ValueError:
+        return ""
+
+
 def _task_id(checkpoint_id: str, parts: tuple[str, ...], format: int) -> str:
-    data = UUID(checkpoint_id).bytes + "".join(parts).encode()
+    """Returns a task's id, '' where the checkpoint's own id is not hexadecimal: LangGraph cannot run such a one."""
+    try:
+        namespace = bytes.fromhex(checkpoint_id.replace("-", ""))
+    except ValueError:
+        return ""
+    data = namespace + "".join(parts).encode()
     digest = xxh3_128_hexdigest(data) if format > 1 else sha1(data, usedforsecurity=False).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
 

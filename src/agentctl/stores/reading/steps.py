@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
-from uuid import UUID, uuid5
 
 from agentctl.records.rows import CheckpointRow, Version, WriteRow
 from agentctl.records.threads import UNKNOWN, Task
@@ -47,6 +46,7 @@ class Step:
 
     Attributes:
         row: The checkpoint.
+        parent: Its parent, None where it has none or it is not stored.
         tasks: Tasks of the step, Sends first, then nodes by name; those that have no rows yet included.
         wrote: Nodes that made the checkpoint, `?` where rows cannot tell.
         as_node: The node that an update was written as, several joined by `, `; None where unknown or no update.
@@ -56,6 +56,7 @@ class Step:
     """
 
     row: CheckpointRow
+    parent: CheckpointRow | None
     tasks: tuple[Task, ...]
     wrote: tuple[str, ...]
     as_node: str | None
@@ -238,6 +239,7 @@ class StepReader:
         wrote, as_node = self._wrote(row, makers, batch)
         return Step(
             row=row,
+            parent=batch.rows.get(row.parent or ""),
             tasks=tasks,
             wrote=wrote,
             as_node=as_node,
@@ -413,7 +415,7 @@ class StepReader:
         calls: list[TaskRows] = list(writes.calls)
         updates: list[TaskRows] = list(writes.updates)
         for task in writes.step:
-            if task.path.kind != "unknown" or task.id == str(uuid5(UUID(row.id), layout.INPUT)):
+            if task.path.kind != "unknown" or task.id == layout.derived_id(row.id, layout.INPUT):
                 tasks += [task] if task.path.kind != "unknown" else []
             elif task.id in _update_ids(row.id):
                 updates.append(task)
@@ -450,9 +452,8 @@ def _next_step(row: CheckpointRow) -> int:
 
 def _update_ids(checkpoint_id: str) -> frozenset[str]:
     """Returns the ids of updates written as a node with no task due (`_update_task_id`, pregel/main.py)."""
-    first = str(uuid5(UUID(checkpoint_id), layout.INTERRUPT))
-    more = (str(uuid5(UUID(checkpoint_id), f"{layout.INTERRUPT}:{i}")) for i in range(1, _MAX_UPDATES))
-    return frozenset({first, *more})
+    names = (layout.INTERRUPT, *(f"{layout.INTERRUPT}:{i}" for i in range(1, _MAX_UPDATES)))
+    return frozenset(layout.derived_id(checkpoint_id, name) for name in names)
 
 
 def _path_text(path: layout.TaskPath) -> str:

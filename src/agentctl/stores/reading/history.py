@@ -1,0 +1,147 @@
+"""A thread's checkpoints as a list, newest first, from stored rows."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from agentctl.codec.delta import snapshot_value
+from agentctl.records.threads import History, HistoryRow
+from agentctl.stores.base import Reader
+from agentctl.stores.reading import summary
+from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
+from agentctl.stores.reading.notes import Notes, of_head
+from agentctl.stores.reading.status import first_error, status_of
+from agentctl.stores.reading.steps import Step, StepReader
+from agentctl.stores.reading.taskview import readable_value
+
+VALUE_BYTES: Final = 16 * 1024
+"""Writes larger than this are named in summaries, not read."""
+_CHANGED_VALUE_BYTES: Final = 64 * 1024
+"""Values of an update's channels up to this size are compared with those before it."""
+
+
+def read_history(
+    reader: Reader, thread: str, *, ns: str = "", all_namespaces: bool = False, limit: int | None = None
+) -> History:
+    """Returns a thread's checkpoints, newest first.
+
+    Reads ids and parents of all checkpoints, which draws the branches, and metadata and small writes of those listed.
+    State is read for tips, for updates whose rows tell nothing, and where a task left no rows; a bounded number at a
+    time, so memory does not grow with the state.
+
+    Args:
+        reader: Where the thread lives.
+        thread: Exact thread id.
+        ns: Namespace to list.
+        all_namespaces: List every namespace of the thread, merged by time; `head` and `status` are the root's.
+        limit: At most this many checkpoints; None for all.
+
+    Raises:
+        NotFound: The thread or the namespace has no checkpoints.
+    """
+    names = sorted(reader.namespaces(thread)) if all_namespaces else [ns]
+    trees = {name: read_tree(reader, thread, name) for name in names}
+    main = "" if all_namespaces and "" in trees else ns if ns in trees else next(iter(trees), ns)
+    tree = trees.get(main)
+    if tree is None or tree.head is None:
+        raise no_checkpoints(reader, thread, main)
+    listed = list(islice(_newest_first(trees), limit))
+    notes = Notes(i for each in trees.values() for i in each.ids)
+    items = _rows(reader, thread, trees, listed, notes)
+    head_tasks = StepReader(reader, thread, main, tree=tree, value_bytes=0).tasks([tree.head])[tree.head]
+    about_head = of_head(reader, thread, tree, notes.edits, notes.seen, notes) if main == "" else None
+    n_total = sum(len(each.ids) for each in trees.values())
+    return History(
+        store=str(reader.info),
+        thread=thread,
+        head=tree.head,
+        status=status_of(head_tasks),
+        items=tuple(items),
+        n_total=n_total,
+        n_branches=len(set(tree.branches().values())),
+        truncated=len(items) < n_total,
+        notes=((about_head,) if about_head else ()) + notes.lines(),
+    )
+
+
+def _newest_first(trees: Mapping[str, Tree]) -> Iterator[tuple[str, str]]:
+    """Yields (namespace, id) of all checkpoints, newest first."""
+    lists = [[(checkpoint_id, ns) for checkpoint_id in tree.ids] for ns, tree in sorted(trees.items())]
+    return ((ns, checkpoint_id) for checkpoint_id, ns in heapq.merge(*lists, reverse=True))
+
+
+def _rows(
+    reader: Reader, thread: str, trees: Mapping[str, Tree], listed: list[tuple[str, str]], notes: Notes
+) -> list[HistoryRow]:
+    """Returns the rows of the listed checkpoints, in their order."""
+    by_ns: dict[str, Iterator[HistoryRow]] = {}
+    for ns, tree in trees.items():
+        ids = [checkpoint_id for name, checkpoint_id in listed if name == ns]
+        by_ns[ns] = _namespace_rows(reader, thread, ns, tree, ids, notes)
+    found = (next(by_ns[ns], None) for ns, _ in listed)
+    return [row for row in found if row is not None]
+
+
+def _namespace_rows(
+    reader: Reader, thread: str, ns: str, tree: Tree, ids: Sequence[str], notes: Notes
+) -> Iterator[HistoryRow]:
+    branches = tree.branches()
+    reading = StepReader(reader, thread, ns, tree=tree, value_bytes=VALUE_BYTES)
+    for step in reading.steps(ids):
+        notes.take(step, tree)
+        row = step.row
+        yield HistoryRow(
+            id=row.id,
+            parent=row.parent,
+            ns=ns,
+            step=row.step,
+            source=row.source,
+            at=row.at,
+            wrote=step.wrote,
+            next=step.next,
+            channels=step.channels,
+            interrupts=tuple(interrupt for task in step.tasks for interrupt in task.interrupts),
+            error=first_error(step.tasks),
+            branch=branches[row.id],
+            is_head=row.id == tree.head and ns == "",
+            summary=_summary(reader, step),
+            as_node=step.as_node,
+        )
+
+
+def _summary(reader: Reader, step: Step) -> str:
+    """Returns one line: what made the checkpoint, then what its own step left open."""
+    match step.row.source:
+        case "input":
+            made = summary.of_input(step.writes.step)
+        case "fork":
+            made = "run again from here"
+        case "update" | "loop" if not step.made_by:
+            made = _change(reader, step)
+        case _:
+            made = summary.of_writes(step.made_by)
+    return "; ".join(part for part in (made, summary.of_tasks(step.tasks)) if part)
+
+
+def _change(reader: Reader, step: Step) -> str:
+    """Returns what an update or an unstored run changed, from small values of the channels that got a new version."""
+    row = step.row
+    if not step.channels:
+        return ""
+    ids = [row.id] if row.parent is None else [row.id, row.parent]
+    values: dict[str, dict[str, object]] = {}
+    for stored in reader.stored(row.thread, row.ns, ids, channels=step.channels):
+        values[stored.row.id] = {
+            channel: snapshot_value(readable_value(value))
+            for channel, value in stored.values.items()
+            if len(value.data) <= _CHANGED_VALUE_BYTES
+        }
+    after, before = values.get(row.id, {}), values.get(row.parent or "", {})
+    parts = [
+        summary.of_change(channel, before.get(channel), after[channel]) if channel in after else f"{channel} changed"
+        for channel in step.channels
+    ]
+    return ", ".join(parts)

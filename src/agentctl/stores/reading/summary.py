@@ -1,0 +1,188 @@
+"""One line that says what happened in a step, from the writes that made its checkpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final
+
+from agentctl.codec.messages import coerced_messages, messages_in
+from agentctl.records.messages import Message, ToolCall
+from agentctl.records.rows import WriteRow
+from agentctl.records.threads import Task
+from agentctl.stores.reading import layout
+from agentctl.stores.reading.taskrows import TaskRows
+from agentctl.stores.reading.taskview import readable
+
+_MAX_TEXT: Final = 80
+_MAX_LINE: Final = 400
+_TELLING_KEYS: Final[tuple[str, ...]] = (
+    "error",
+    "status",
+    "state",
+    "decision",
+    "result",
+    "outcome",
+    "verdict",
+    "answer",
+    "ok",
+)
+"""Fields of a tool result that say most, best first; after them numbers, then texts that are no ids."""
+
+
+def of_writes(makers: Iterable[TaskRows]) -> str:
+    """Returns what a step's tasks wrote: calls, results, replies, then other channels with small values."""
+    return _line(part for task in makers for part in _parts(task.output))
+
+
+def of_input(tasks: Iterable[TaskRows]) -> str:
+    """Returns the input that a run was given, from the rows of the task that takes it in."""
+    return of_writes(task for task in tasks if task.path.node == layout.START)
+
+
+def of_change(channel: str, before: object, after: object) -> str:
+    """Returns what an update changed in one channel, from its inert values before and after."""
+    old = {message.id: message for message in messages_in(before) if message.id}
+    new = messages_in(after)
+    if not new:
+        return f"{channel} = {short(after)}"
+    kept = {message.id for message in new}
+    parts = [_message(message) for message in new if message.id is None or not _same(old.get(message.id), message)]
+    removed = [f"removed {short(message.text)}" for message in old.values() if message.id not in kept]
+    return _line([*parts, *removed]) or f"{channel} unchanged"
+
+
+def of_tasks(tasks: Iterable[Task]) -> str:
+    """Returns what a step's tasks left open: errors and questions."""
+    parts: list[str] = []
+    for task in tasks:
+        if task.error is not None:
+            parts.append(f"{task.name} failed: {_cut(task.error)}" + (", then finished" if task.finished else ""))
+        parts += [f"asks: {_question(interrupt.value)}" for interrupt in task.interrupts]
+    return _line(dict.fromkeys(parts))
+
+
+def short(value: object) -> str:
+    """Returns a value in a few words: small ones whole, others by what they are."""
+    match value:
+        case str():
+            return json.dumps(_cut(value), ensure_ascii=False)
+        case None | bool() | int() | float():
+            return json.dumps(value)
+        case {"$unread": int(n_bytes)}:
+            return f"({n_bytes:,} bytes)"
+        case {"$type": str(), "$value": str() | int() | float() as inner}:
+            return str(inner)
+        case {"$type": str(name)}:
+            return name.rpartition(".")[2]
+        case Mapping():
+            text = json.dumps(value, ensure_ascii=False, default=str)
+            return text if len(text) <= _MAX_TEXT else f"{{{len(value)} fields}}"
+        case list():
+            text = json.dumps(value, ensure_ascii=False, default=str)
+            return text if len(text) <= _MAX_TEXT else f"[{len(value)} items]"
+        case _:
+            return _cut(str(value))
+
+
+def _parts(writes: Sequence[WriteRow]) -> Iterator[str]:
+    for write in writes:
+        channel = write.channel
+        if not (layout.is_state_channel(channel) or channel == layout.END):
+            continue
+        value = readable(write)
+        messages = coerced_messages(value) if channel == "messages" else messages_in(value)
+        if messages:
+            yield from map(_message, messages)
+        elif channel == "messages" and isinstance(value, list) and not value:
+            continue
+        elif channel == layout.END:
+            yield f"returns {short(value)}"
+        else:
+            yield f"{channel} = {short(_only_update(value))}"
+
+
+def _only_update(value: object) -> object:
+    """Returns the value inside an Overwrite."""
+    match value:
+        case {"__overwrite__": inner}:
+            return inner
+        case {"$type": "langgraph.types.Overwrite", "value": inner}:
+            return inner
+        case _:
+            return value
+
+
+def _message(message: Message) -> str:
+    match message.role:
+        case "ai" if message.tool_calls:
+            return "calls " + ", ".join(map(_call, message.tool_calls))
+        case "ai":
+            return f"reply {short(message.text)}"
+        case "tool":
+            return _result(message)
+        case "remove":
+            return f"removes message {message.id}"
+        case "human":
+            return short(message.text)
+        case role:
+            return f"{role}: {short(message.text)}"
+
+
+def _call(call: ToolCall) -> str:
+    args = call.args
+    if isinstance(args, Mapping):
+        small = [_argument(value) for value in args.values()]
+        return f"{call.name}({', '.join(small)})"
+    return f"{call.name}({_cut(str(args))})"
+
+
+def _argument(value: object) -> str:
+    return _cut(value, 30) if isinstance(value, str) else short(value)
+
+
+def _result(message: Message) -> str:
+    name = message.name or "tool"
+    if message.status == "error":
+        return f"{name} failed: {_cut(message.text)}"
+    try:
+        value = json.loads(message.text)
+    except ValueError:
+        value = message.text
+    return f"{name} -> {_telling(value)}"
+
+
+def _telling(value: object) -> str:
+    """Returns the field of a tool result that says most, with its name."""
+    if not isinstance(value, Mapping) or not value:
+        return short(value)
+    scalars = {str(key): item for key, item in value.items() if isinstance(item, str | int | float | bool)}
+    told = (key for key in _TELLING_KEYS if key in scalars)
+    numbers = (key for key, item in scalars.items() if not isinstance(item, str))
+    texts = (key for key in scalars if not key.lower().endswith("id"))
+    key = next(chain[str](told, numbers, texts, scalars), None)
+    return f"{key} {short(scalars[key])}" if key is not None else short(value)
+
+
+def _question(value: object) -> str:
+    """Returns a question in a few words; a request to approve tool calls names them."""
+    match value:
+        case {"action_requests": list(requests)}:
+            names = [str(r.get("name") or r.get("action")) for r in requests if isinstance(r, Mapping)]
+            return "approve " + ", ".join(names)
+        case _:
+            return short(value)
+
+
+def _same(old: Message | None, new: Message) -> bool:
+    return old is not None and old.raw == new.raw
+
+
+def _cut(text: str, length: int = _MAX_TEXT) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _line(parts: Iterable[str]) -> str:
+    return _cut(", ".join(part for part in parts if part), _MAX_LINE)
