@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from agentctl.errors import UsageError
 from agentctl.records.runs import Effect
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
+    from pydantic import BaseModel
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredTool:
-    """A tool and its effect: `read` leaves the world as it is, `write` changes it, `state` touches graph state only."""
+    """A tool and its effect: `read` leaves the world as it is, `write` changes it, `state` touches graph state only.
+
+    `answers` is False for a tool that a sandbox knows by schema and effect only: a call to it is blocked unless the
+    recording, a person or a live read answers.
+    """
 
     tool: BaseTool
     effect: Effect
+    answers: bool = True
 
     @property
     def name(self) -> str:
@@ -29,7 +35,7 @@ class RegisteredTool:
     def schema(self) -> Mapping[str, object]:
         """The JSON schema of the arguments that a model fills in (injected ones left out)."""
         schema = self.tool.tool_call_schema
-        return schema if isinstance(schema, dict) else schema.model_json_schema()
+        return schema if isinstance(schema, dict) else cast("type[BaseModel]", schema).model_json_schema()
 
 
 class ToolRegistry:
@@ -57,11 +63,13 @@ class ToolRegistry:
         self._tools[entry.name] = entry
 
     @overload
-    def register(self, tool: BaseTool | Callable[..., Any], *, effect: Effect) -> BaseTool: ...
+    def register(self, tool: BaseTool | Callable[..., Any], *, effect: Effect, answers: bool = True) -> BaseTool: ...
     @overload
-    def register(self, tool: None = None, *, effect: Effect) -> Callable[[Callable[..., Any]], BaseTool]: ...
     def register(
-        self, tool: BaseTool | Callable[..., Any] | None = None, *, effect: Effect
+        self, tool: None = None, *, effect: Effect, answers: bool = True
+    ) -> Callable[[Callable[..., Any]], BaseTool]: ...
+    def register(
+        self, tool: BaseTool | Callable[..., Any] | None = None, *, effect: Effect, answers: bool = True
     ) -> BaseTool | Callable[[Callable[..., Any]], BaseTool]:
         """Adds a tool: a BaseTool, or a function with type hints and a docstring (sync or async); also a decorator.
 
@@ -69,12 +77,12 @@ class ToolRegistry:
             UsageError: a tool of that name is there already.
         """
         if tool is None:
-            return lambda function: self.register(function, effect=effect)
+            return lambda function: self.register(function, effect=effect, answers=answers)
         from langchain_core.tools import BaseTool as Base
         from langchain_core.tools import tool as make_tool
 
         built = tool if isinstance(tool, Base) else make_tool(tool)
-        self._put(RegisteredTool(built, effect))
+        self._put(RegisteredTool(built, effect, answers))
         return built
 
     def __getitem__(self, name: str) -> BaseTool:
@@ -98,6 +106,11 @@ class ToolRegistry:
         """Returns the tool's effect, or None where the registry does not know it."""
         entry = self._tools.get(name)
         return entry.effect if entry else None
+
+    def answers(self, name: str) -> bool:
+        """Tells whether the registry holds a tool of that name that can answer for itself."""
+        entry = self._tools.get(name)
+        return entry is not None and entry.answers
 
     def only(self, *names: str) -> list[BaseTool]:
         """Returns the named tools, in that order: what one agent may use.

@@ -1,0 +1,72 @@
+"""An exception of the user's own code as an error that says what to do about it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from agentctl.errors import GraphFailed
+
+_VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
+_OURS: Final = str(Path(__file__).parent)
+
+
+def graph_failed(spec: str, error: BaseException) -> GraphFailed:
+    """Returns the error for a graph whose import or building raised, with the user's own traceback."""
+    said = f"{type(error).__name__}: {error}"
+    variable = missing_variable(error)
+    if variable is not None:
+        return GraphFailed(
+            f"{spec} needs the environment variable {variable} ({said})",
+            traceback=user_traceback(error),
+            hint=f"add --graph {shlex.quote(spec)} --env {variable}=DUMMY, or --allow-env {variable} to pass yours",
+        )
+    hint = None
+    if isinstance(error, ModuleNotFoundError):
+        hint = f"install what the graph imports beside agentctl: {error.name} is not in this environment"
+    return GraphFailed(f"{spec} cannot be loaded ({said})", traceback=user_traceback(error), hint=hint)
+
+
+def missing_variable(error: BaseException) -> str | None:
+    """Returns the environment variable whose absence made code fail, where the error shows it, else None."""
+    for cause in _causes(error):
+        if isinstance(cause, KeyError) and _raised_by_environ(cause) and cause.args:
+            return str(cause.args[0])
+    for cause in _causes(error):
+        for name in _VARIABLE.findall(str(cause)):
+            if name not in os.environ:
+                return str(name)
+    return None
+
+
+def user_traceback(error: BaseException) -> str:
+    """Returns the traceback of an exception without the frames of the import machinery and of agentctl."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    return "".join(traceback.format_exception(type(error), error, trace))
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    file = trace.tb_frame.f_code.co_filename
+    return file.startswith((_OURS, "<frozen importlib")) or "importlib" in Path(file).parts
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    causes: list[BaseException] = []
+    while error not in causes:
+        causes.append(error)
+        error = error.__cause__ or error.__context__ or error
+    return causes
+
+
+def _raised_by_environ(error: KeyError) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename == os.__file__
