@@ -13,6 +13,7 @@ from typing import ClassVar, TypeVar
 import psycopg
 from psycopg import errors, sql
 from psycopg.rows import TupleRow
+from psycopg.types.json import Jsonb
 
 from agentctl.errors import Refused, StoreError
 from agentctl.records.rows import Stored
@@ -132,7 +133,7 @@ class PostgresTransaction:
         )
 
     def insert_checkpoints(self, thread: str, rows: Iterable[Sequence[object]]) -> None:
-        """Inserts checkpoints given as `CHECKPOINT_VALUES`; JSON columns are values that the driver adapts."""
+        """Inserts checkpoints given as `CHECKPOINT_VALUES`, the JSON columns as text."""
         self._copy_in("checkpoints", thread, rows)
 
     def insert_blobs(self, thread: str, rows: Iterable[Sequence[object]]) -> None:
@@ -189,6 +190,14 @@ class PostgresTransaction:
         """Deletes every row of a thread; returns how many there were."""
         return sum(self._execute("DELETE FROM {} WHERE thread_id = %s", table, (thread,)).rowcount for table in TABLES)
 
+    def keys(self, thread: str) -> set[tuple[str, str]]:
+        """Returns namespace and id of every checkpoint of the thread that is there, if only with writes."""
+        keys: set[tuple[str, str]] = set()
+        for table in ("checkpoints", "checkpoint_writes"):
+            query = "SELECT DISTINCT checkpoint_ns, checkpoint_id FROM {} WHERE thread_id = %s"
+            keys.update((ns, id) for ns, id in self._execute(query, table, (thread,)))
+        return keys
+
     def count(self, thread: str) -> tuple[int, int, int, int]:
         """Returns how many checkpoints, writes and blobs the thread has, and the bytes of their values."""
         checkpoints = self._total("sum(octet_length(checkpoint::text))", "checkpoints", thread)
@@ -207,8 +216,12 @@ class PostgresTransaction:
         )
         with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types(["text", *(_SQL_TYPES.get(column, "text") for column in columns)])
+            json_at = [at for at, column in enumerate(columns, start=1) if _SQL_TYPES.get(column) == "jsonb"]
             for row in rows:
-                copy.write_row((thread, *row))
+                values = [thread, *row]
+                for at in json_at:
+                    values[at] = Jsonb(values[at], dumps=str)
+                copy.write_row(values)
 
     def _execute(self, query: str, table: str, parameters: Sequence[object]) -> psycopg.Cursor[TupleRow]:
         statement = sql.SQL(query).format(self.layout.table(table))

@@ -226,6 +226,14 @@ class SqliteTransaction:
             for table in ("checkpoints", "writes")
         )
 
+    def keys(self, thread: str) -> set[tuple[str, str]]:
+        """Returns namespace and id of every checkpoint of the thread that is there, if only with writes."""
+        keys: set[tuple[str, str]] = set()
+        for table in ("checkpoints", "writes"):
+            query = f"SELECT DISTINCT checkpoint_ns, checkpoint_id FROM {table} WHERE thread_id = ?"
+            keys.update(self._connection.execute(query, (thread,)))
+        return keys
+
     def count(self, thread: str) -> tuple[int, int, int, int]:
         """Returns how many checkpoints, writes and blobs the thread has, and the bytes of their values."""
         checkpoints = self._total("SELECT count(*), sum(length(checkpoint)) FROM checkpoints", thread)

@@ -1,0 +1,170 @@
+"""Rows that change their form on the way: read through the `Reader` protocol, written as the target keeps them.
+
+What the target cannot hold raises `Refused`, naming channel and checkpoint. Walking these rows without writing them is
+therefore the pre-flight of a copy between two kinds of store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from agentctl.errors import Refused
+from agentctl.records.rows import Stored, StoredCheckpoint, WriteRow
+from agentctl.stores.base import Reader, RowPick
+from agentctl.stores.batches import in_chunks
+from agentctl.stores.copying.compare import same_value
+from agentctl.stores.copying.convert import Document, Unholdable, require_json, require_text, to_document, to_msgpack
+from agentctl.stores.copying.picking import by_namespace, by_rule, taken
+
+_IDS_PER_READ = 200
+
+Row = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresRows:
+    """One checkpoint's row and the blob rows that no earlier checkpoint had."""
+
+    checkpoint: Row
+    blobs: tuple[Row, ...]
+    n_bytes: int
+
+
+def for_postgres(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[PostgresRows]:
+    """Yields the picked checkpoints as `CHECKPOINT_VALUES` and `BLOB_VALUES` of Postgres.
+
+    Raises:
+        Refused: Postgres cannot hold a value of a checkpoint.
+    """
+    known = _KnownBlobs(reader, thread)
+    for checkpoint in _stored(reader, thread, picks):
+        row = checkpoint.row
+        try:
+            require_text(namespace=row.ns, id=row.id, parent=row.parent)
+            require_json(row.metadata, "metadata")
+            document = to_document(checkpoint)
+        except Unholdable as reason:
+            raise _refused(reason, row.ns, row.id, "Postgres") from None
+        body, metadata = json.dumps(document.body), json.dumps(dict(row.metadata))
+        yield PostgresRows(
+            (row.ns, row.id, row.parent, None, body, metadata),
+            tuple(known.new_of(checkpoint, document)),
+            len(body) + len(metadata) + sum(len(value.data) for value in document.blobs.values()),
+        )
+
+
+def for_sqlite(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[Row]:
+    """Yields the picked checkpoints as `CHECKPOINT_VALUES` of SQLite.
+
+    Raises:
+        Refused: SQLite cannot hold a value of a checkpoint.
+    """
+    for checkpoint in _stored(reader, thread, picks):
+        row = checkpoint.row
+        try:
+            state = to_msgpack(checkpoint)
+        except Unholdable as reason:
+            raise _refused(reason, row.ns, row.id, "SQLite") from None
+        metadata = json.dumps(dict(row.metadata), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        yield (row.ns, row.id, row.parent, state.type, state.data, metadata)
+
+
+def converted_writes(
+    reader: Reader, thread: str, picks: Sequence[RowPick], *, target: str
+) -> Iterator[tuple[str, str, str, str, int, str, str, bytes]]:
+    """Yields the writes that the picks take as `WRITE_VALUES`, whose form is the same in both kinds of store.
+
+    Args:
+        reader: The source.
+        thread: Its thread.
+        picks: Rows.
+        target: Name of the target's kind, for messages.
+
+    Raises:
+        Refused: A write is encrypted, or one of its texts does not fit.
+    """
+    for write in picked_writes(reader, thread, picks):
+        value = write.value or Stored("null", b"")
+        try:
+            if "+" in value.type:
+                raise Unholdable(f"encrypted write ({value.type}), which is copied only to the same kind of store")
+            if target == "Postgres":
+                require_text(channel=write.channel, task=write.task_id, path=write.task_path, type=value.type)
+        except Unholdable as reason:
+            raise _refused(f"channel {write.channel}: {reason}", write.ns, write.checkpoint_id, target) from None
+        yield (
+            write.ns,
+            write.checkpoint_id,
+            write.task_id,
+            write.task_path or "",
+            write.idx,
+            write.channel,
+            value.type,
+            value.data,
+        )
+
+
+def picked_writes(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[WriteRow]:
+    """Yields the writes that the picks take, with their values."""
+    for rule, group in by_rule(picks).items():
+        for ns, by_id in by_namespace(group).items():
+            for ids in in_chunks(sorted(by_id), _IDS_PER_READ):
+                yield from taken(by_id, reader.writes(thread, ns, ids, channels=rule.channels))
+
+
+def picked_checkpoints(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[StoredCheckpoint]:
+    """Yields the picked checkpoints with all their values, by namespace, oldest first."""
+    return _stored(reader, thread, picks)
+
+
+def _stored(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[StoredCheckpoint]:
+    for ns, by_id in by_namespace(picks).items():
+        yield from reader.stored(thread, ns, sorted(by_id))
+
+
+@dataclass(slots=True)
+class _KnownBlobs:
+    """The blob rows made so far. Postgres keeps one value a version; SQLite repeats it in every checkpoint."""
+
+    reader: Reader
+    thread: str
+    _seen: dict[tuple[str, str, str], tuple[bytes | None, str]] = field(default_factory=dict)
+
+    def new_of(self, checkpoint: StoredCheckpoint, document: Document) -> Iterator[Row]:
+        """Yields the blob rows of a checkpoint that no earlier checkpoint had, as `BLOB_VALUES`.
+
+        Raises:
+            Refused: An earlier checkpoint has the same version of a channel with another value, as when a node changes
+                state in place: Postgres would give both the same one.
+        """
+        ns, id = checkpoint.row.ns, checkpoint.row.id
+        for channel, version in document.versions.items():
+            blob = document.blobs.get(channel)
+            digest = None if blob is None else sha256(blob.type.encode() + b"\x00" + blob.data).digest()
+            known, first_id = self._seen.setdefault((ns, channel, version), (digest, id))
+            if first_id == id and blob is not None:
+                yield (ns, channel, version, blob.type, blob.data)
+            elif known != digest and not self._is_same(ns, channel, first_id, blob):
+                raise _refused(
+                    f"channel {channel}: a value that differs from checkpoint {first_id}'s under the same version",
+                    ns,
+                    id,
+                    "Postgres",
+                )
+
+    def _is_same(self, ns: str, channel: str, first_id: str, blob: Stored | None) -> bool:
+        first = next(iter(self.reader.stored(self.thread, ns, [first_id], channels=[channel])))
+        return blob is not None and channel in first.values and same_value(first.values[channel], blob)
+
+
+def _refused(reason: object, ns: str, id: str, target: str) -> Refused:
+    where = f" in namespace {ns}" if ns else ""
+    return Refused(
+        f"{target} cannot hold checkpoint {id}{where} exactly: {reason}",
+        hint="copy into the same kind of store as the source: --to FILE.sqlite or --to postgresql://..."
+        if target == "Postgres"
+        else "copy into a Postgres database: --to postgresql://...",
+    )

@@ -1,0 +1,164 @@
+"""Carrying out copy plans: pre-flight, one transaction for all of them, read-back verification.
+
+Of a row only `thread_id` changes. Metadata stays as it is, a thread id that a server put there included, so that the
+copy tells where it comes from; a plan's provenance is added to one checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from agentctl.errors import Refused
+from agentctl.records.copies import CopyReport, Place
+from agentctl.records.rows import Stored
+from agentctl.stores.base import CopyPlan, Reader, RowPick, Writer
+from agentctl.stores.copying import preflight, verify
+from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
+from agentctl.stores.copying.origin import origin_of
+from agentctl.stores.copying.routes import Route, open_route
+
+if TYPE_CHECKING:
+    from agentctl.stores.postgres.writer import PostgresTransaction, PostgresWriter
+    from agentctl.stores.sqlite.writer import SqliteTransaction, SqliteWriter
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many checkpoints are written."""
+
+
+def copy(
+    reader: Reader,
+    writer: Writer,
+    plans: Sequence[CopyPlan],
+    *,
+    dry_run: bool = False,
+    on_progress: Progress | None = None,
+) -> tuple[CopyReport, ...]:
+    """Copies threads as planned, all or none, and returns one report a plan.
+
+    Plans that pick the same rows of the same thread cost one reading of the source.
+
+    Args:
+        reader: The source; never written.
+        writer: The target; its tables are made where they are missing, but not by a dry run.
+        plans: Each names a thread that the target does not have yet.
+        dry_run: Look for what would be refused and count, write nothing.
+        on_progress: Called while checkpoints are written.
+
+    Raises:
+        Refused: The target has the thread, or cannot hold a value exactly. Nothing was written.
+        StoreError: Reading or writing failed, or a row did not read back equal. Nothing was left behind.
+    """
+    if not plans:
+        return ()
+    with origin_of(reader) as origin:
+        preflight.check_plans(origin, writer, plans)
+        if dry_run:
+            return tuple(_estimate(reader, writer, plan) for plan in plans)
+        writer.setup()
+        progress = _Progress(sum(len(plan.picks) for plan in plans), on_progress)
+        with cast("SqliteWriter | PostgresWriter", writer).transaction() as transaction:
+            for plan in plans:
+                if transaction.has_thread(plan.as_thread):
+                    raise preflight.thread_exists(writer, plan.as_thread)
+            with open_route(origin, transaction) as route:
+                for group in _groups(plans):
+                    _copy_group(route, transaction, group, progress)
+            for plan in plans:
+                _apply_changes(transaction, plan)
+            return tuple(_report(reader, writer, plan, transaction.count(plan.as_thread)) for plan in plans)
+
+
+class _Progress:
+    """Adds up what routes tell."""
+
+    def __init__(self, n_total: int, tell: Progress | None) -> None:
+        self._n_done = 0
+        self._n_total = n_total
+        self._tell = tell
+
+    def add(self, n_rows: int) -> None:
+        self._n_done += n_rows
+        if self._tell is not None:
+            self._tell(self._n_done, self._n_total)
+
+
+def _groups(plans: Sequence[CopyPlan]) -> list[list[CopyPlan]]:
+    """Returns the plans that pick the same rows together, in order."""
+    groups: dict[tuple[str, tuple[RowPick, ...]], list[CopyPlan]] = {}
+    for plan in plans:
+        groups.setdefault((plan.thread, plan.picks), []).append(plan)
+    return list(groups.values())
+
+
+def _copy_group(
+    route: Route,
+    transaction: SqliteTransaction | PostgresTransaction,
+    group: Sequence[CopyPlan],
+    progress: _Progress,
+) -> None:
+    """Copies the rows once from the source and compares them with it; the other copies are made from that one."""
+    first, *others = group
+    route.load(first.thread, first.as_thread, first.picks, progress.add)
+    verify.all_present(first.picks, transaction.keys(first.as_thread), first.as_thread)
+    route.verify(first.thread, first.as_thread, first.picks)
+    for plan in others:
+        transaction.clone(first.as_thread, plan.as_thread)
+        route.verify_clone(first.as_thread, plan.as_thread, plan.picks)
+        progress.add(len(plan.picks))
+
+
+def _apply_changes(transaction: SqliteTransaction | PostgresTransaction, plan: CopyPlan) -> None:
+    for key, value in plan.edits.items():
+        if not transaction.set_write(plan.as_thread, key, value):
+            raise Refused(
+                f"the plan edits write {key[3]} of task {key[2]} on checkpoint {key[1]}, which it does not copy"
+            )
+    for write in plan.extra_writes:
+        value = write.value or Stored("null", b"")
+        transaction.add_write(plan.as_thread, preflight.added(write), write.task_path or "", write.channel, value)
+    newest = _newest_root(plan)
+    if plan.provenance and newest is not None:
+        transaction.merge_metadata(plan.as_thread, "", newest, plan.provenance)
+
+
+def _newest_root(plan: CopyPlan) -> str | None:
+    return max((pick.id for pick in plan.picks if pick.ns == ""), default=None)
+
+
+def _report(
+    reader: Reader, writer: Writer, plan: CopyPlan, counts: tuple[int, int, int, int], *, dry_run: bool = False
+) -> CopyReport:
+    newest = _newest_root(plan)
+    n_checkpoints, n_writes, n_blobs, n_bytes = counts
+    return CopyReport(
+        source=Place(reader.info.url, plan.thread, newest, reader.info.profile),
+        target=Place(writer.info.url, plan.as_thread, newest, writer.info.profile),
+        n_checkpoints=n_checkpoints,
+        n_writes=n_writes,
+        n_blobs=n_blobs,
+        n_bytes=n_bytes,
+        verified=not dry_run,
+        dry_run=dry_run,
+    )
+
+
+def _estimate(reader: Reader, writer: Writer, plan: CopyPlan) -> CopyReport:
+    """Counts what would be written, by reading it."""
+    n_checkpoints = n_bytes = 0
+    blobs: set[tuple[str, str, object]] = set()
+    for checkpoint in picked_checkpoints(reader, plan.thread, plan.picks):
+        n_checkpoints += 1
+        for channel, value in checkpoint.values.items():
+            key = (checkpoint.row.ns, channel, checkpoint.channel_versions.get(channel))
+            if key not in blobs or writer.info.kind == "sqlite":
+                n_bytes += len(value.data)
+            blobs.add(key)
+    n_writes = 0
+    for write in picked_writes(reader, plan.thread, plan.picks):
+        n_writes += 1
+        n_bytes += write.n_bytes
+    n_blobs = 0 if writer.info.kind == "sqlite" else len(blobs)
+    return _report(
+        reader, writer, plan, (n_checkpoints, n_writes + len(plan.extra_writes), n_blobs, n_bytes), dry_run=True
+    )

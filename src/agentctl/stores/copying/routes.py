@@ -1,0 +1,243 @@
+"""How rows get from one store into a transaction of another: one route for each pair of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from agentctl.errors import StoreError
+from agentctl.stores.base import Reader, RowPick
+from agentctl.stores.copying import sqlite_rows, verify
+from agentctl.stores.copying.converted_rows import PostgresRows, converted_writes, for_postgres, for_sqlite
+from agentctl.stores.copying.origin import Origin
+from agentctl.stores.sqlite.opening import Readable
+from agentctl.stores.sqlite.writer import SqliteTransaction
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg.rows import TupleRow
+
+    from agentctl.stores.postgres.layout import Layout
+    from agentctl.stores.postgres.writer import PostgresTransaction
+
+OnWritten = Callable[[int], None]
+"""Told how many more checkpoints are written."""
+
+_BATCH_BYTES = 8 * 1024 * 1024
+
+
+class Route(Protocol):
+    """A way from one source into one open transaction."""
+
+    def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
+        """Writes the picked rows of a thread under another thread id."""
+        ...
+
+    def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """Reads back what `load` wrote and raises StoreError at the first difference."""
+        ...
+
+    def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """Compares two threads of the transaction and raises StoreError at the first difference."""
+        ...
+
+
+@contextmanager
+def open_route(origin: Origin, transaction: SqliteTransaction | PostgresTransaction) -> Iterator[Route]:
+    """Yields the shortest way: columns as they are within one kind, values in another form between kinds."""
+    if isinstance(transaction, SqliteTransaction):
+        if origin.file is None:
+            yield IntoSqlite(origin.reader, transaction)
+        elif _is_same_file(origin.file.path, transaction.path):
+            yield SqliteToSqlite(transaction, transaction)
+        else:
+            yield SqliteToSqlite(origin.file, transaction)
+    elif origin.url is None:
+        yield IntoPostgres(origin.reader, transaction)
+    else:
+        with _connected_source(origin.url, origin.schema) as (connection, layout):
+            yield _postgres_route(connection, layout, transaction)
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteToSqlite:
+    """Every column as it is; encrypted and damaged rows too."""
+
+    file: Readable
+    transaction: SqliteTransaction
+
+    def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
+        """See `Route.load`."""
+        rows = sqlite_rows.read_checkpoints(self.file, thread, picks)
+        self.transaction.insert_checkpoints(as_thread, _told(rows, on_written))
+        self.transaction.insert_writes(as_thread, sqlite_rows.read_writes(self.file, thread, picks))
+
+    def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify`."""
+        verify.same_columns(self.file, self.transaction, thread, as_thread, picks)
+
+    def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify_clone`."""
+        verify.same_columns(self.transaction, self.transaction, thread, as_thread, picks)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresToPostgres:
+    """`INSERT ... SELECT` inside one database, binary COPY between two; no value passes through this process decoded.
+
+    `source` is None where the target's own connection may read the source's tables.
+    """
+
+    source: psycopg.Connection[TupleRow] | None
+    layout: Layout
+    transaction: PostgresTransaction
+
+    def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
+        """See `Route.load`."""
+        from agentctl.stores.copying import postgres_rows
+
+        if self.source is None:
+            postgres_rows.insert_selected(self.transaction, self.layout, thread, as_thread, picks)
+        else:
+            postgres_rows.stream_selected(self.source, self.layout, self.transaction, thread, as_thread, picks)
+        on_written(len(picks))
+
+    def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify`."""
+        from agentctl.stores.copying import postgres_rows
+
+        connection = self.transaction.connection
+        verify.same_digests(
+            postgres_rows.digests_of_picks(self.source or connection, self.layout, thread, picks),
+            postgres_rows.digests_of_thread(connection, self.transaction.layout, as_thread),
+            as_thread,
+        )
+
+    def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify_clone`."""
+        _verify_postgres_clone(self.transaction, thread, as_thread)
+
+
+@dataclass(frozen=True, slots=True)
+class IntoSqlite:
+    """From Postgres or any saver: a checkpoint's values are joined into one msgpack map."""
+
+    reader: Reader
+    transaction: SqliteTransaction
+
+    def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
+        """See `Route.load`."""
+        rows = for_sqlite(self.reader, thread, picks)
+        self.transaction.insert_checkpoints(as_thread, _told(rows, on_written))
+        writes = converted_writes(self.reader, thread, picks, target="SQLite")
+        self.transaction.insert_writes(as_thread, writes)
+
+    def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify`."""
+        verify.same_values(self.reader, self.transaction.reader(), thread, as_thread, picks)
+
+    def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify_clone`."""
+        verify.same_columns(self.transaction, self.transaction, thread, as_thread, picks)
+
+
+@dataclass(frozen=True, slots=True)
+class IntoPostgres:
+    """From SQLite or any saver: inline scalars into the document, every other value into a blob row a version."""
+
+    reader: Reader
+    transaction: PostgresTransaction
+
+    def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
+        """See `Route.load`."""
+        for batch in _batches(for_postgres(self.reader, thread, picks)):
+            self.transaction.insert_checkpoints(as_thread, (rows.checkpoint for rows in batch))
+            self.transaction.insert_blobs(as_thread, (blob for rows in batch for blob in rows.blobs))
+            on_written(len(batch))
+        writes = converted_writes(self.reader, thread, picks, target="Postgres")
+        self.transaction.insert_writes(as_thread, writes)
+
+    def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify`."""
+        verify.same_values(self.reader, self.transaction.reader(), thread, as_thread, picks)
+
+    def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+        """See `Route.verify_clone`."""
+        _verify_postgres_clone(self.transaction, thread, as_thread)
+
+
+def _postgres_route(
+    source: psycopg.Connection[TupleRow], layout: Layout, transaction: PostgresTransaction
+) -> PostgresToPostgres:
+    from agentctl.stores.copying import postgres_rows
+
+    target = transaction.connection
+    if postgres_rows.same_database(source, target) and postgres_rows.may_read(target, layout):
+        return PostgresToPostgres(None, layout, transaction)
+    return PostgresToPostgres(source, layout, transaction)
+
+
+def _verify_postgres_clone(transaction: PostgresTransaction, thread: str, as_thread: str) -> None:
+    from agentctl.stores.copying.postgres_rows import digests_of_thread
+
+    first, clone = (digests_of_thread(transaction.connection, transaction.layout, name) for name in (thread, as_thread))
+    verify.same_digests(first, clone, as_thread)
+
+
+@contextmanager
+def _connected_source(url: str, schema: str | None) -> Iterator[tuple[psycopg.Connection[TupleRow], Layout]]:
+    """Yields a connection in one read-only transaction with one snapshot, and where the tables are."""
+    import psycopg
+
+    from agentctl.stores.postgres.layout import find_layout
+    from agentctl.stores.postgres.opening import connection_text, store_error
+    from agentctl.stores.urls import hide_password
+
+    shown = hide_password(url)
+    try:
+        connection = psycopg.connect(connection_text(url), autocommit=True, prepare_threshold=None)
+    except psycopg.Error as error:
+        raise store_error(shown, error) from error
+    with connection:
+        try:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            with connection.cursor() as cursor:
+                layout = find_layout(cursor, schema)
+            yield connection, layout
+        except psycopg.Error as error:
+            if connection.closed or connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
+                raise store_error(shown, error) from error
+            raise
+        finally:
+            if not connection.closed:
+                connection.rollback()
+
+
+def _told(rows: Iterator[tuple[object, ...]], on_written: OnWritten) -> Iterator[tuple[object, ...]]:
+    for row in rows:
+        yield row
+        on_written(1)
+
+
+def _batches(rows: Iterator[PostgresRows]) -> Iterator[list[PostgresRows]]:
+    """Yields rows in groups of a few megabytes: COPY fills one table at a time."""
+    batch: list[PostgresRows] = []
+    n_bytes = 0
+    for row in rows:
+        batch.append(row)
+        n_bytes += row.n_bytes
+        if n_bytes >= _BATCH_BYTES:
+            yield batch
+            batch, n_bytes = [], 0
+    if batch:
+        yield batch
+
+
+def _is_same_file(first: Path, second: Path) -> bool:
+    try:
+        return first.samefile(second)
+    except OSError as error:
+        raise StoreError(f"cannot read {first}: {error.strerror or error}", hint="check the file") from error

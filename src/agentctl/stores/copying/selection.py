@@ -1,0 +1,397 @@
+"""Which rows a copy takes: the lineage of a checkpoint, a whole thread, or the least that can still be run.
+
+A copy that can be run needs more than one row: LangGraph takes a stored write for a finished task, loads the newest
+row of a subgraph's namespace, and rebuilds delta channels from ancestors. What is taken therefore depends on what the
+copy is for. To be *resumed*, a checkpoint brings all its writes and the namespaces below it. To be *re-executed*, it
+leaves both behind, or nothing would run again.
+
+Source: langgraph 1.2.24, pregel/_loop.py (`_first`, `__enter__`), _internal/_replay.py; langgraph-checkpoint 4.3.2,
+checkpoint/base/__init__.py (`get_delta_channel_history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from agentctl.errors import DecodeError, NotFound, Refused
+from agentctl.records.copies import Scope
+from agentctl.records.rows import CheckpointRow
+from agentctl.stores.base import CopyPlan, Reader, RowPick
+
+_TASKS_CHANNEL = "__pregel_tasks"
+_SENDS_IN_CHECKPOINT_FORMAT = 4
+_WALK_BATCH = 32
+
+
+def for_copy(reader: Reader, thread: str, ns: str, id: str, scope: Scope, as_thread: str) -> CopyPlan:
+    """Returns the plan that copies a checkpoint's `lineage`, `all` of its thread, or the `point` needed to resume it.
+
+    A lineage is the parent chain with all its writes and, recursively, the rows of every namespace below it. For a
+    checkpoint inside a namespace the enclosing chains come too, without the result of the task that it belongs to.
+
+    Raises:
+        NotFound: The thread has no such checkpoint.
+    """
+    rows = _ThreadRows(reader, thread)
+    rows.require(ns, id)
+    if scope == "point":
+        return for_resume(reader, thread, ns, id, as_thread)
+    picks = _everything(rows) if scope == "all" else _lineage(rows, ns, id)
+    return CopyPlan(thread=thread, as_thread=as_thread, picks=_in_order(picks))
+
+
+def for_resume(reader: Reader, thread: str, ns: str, id: str, as_thread: str) -> CopyPlan:
+    """Returns the least rows from which the checkpoint goes on as it was: finished tasks stay finished.
+
+    The copy is run with `invoke(None)` or `Command(resume=...)` and without a checkpoint id.
+
+    Raises:
+        NotFound: The thread has no such checkpoint, or an enclosing one that it names is missing.
+    """
+    rows = _ThreadRows(reader, thread)
+    enclosing = _enclosing(rows, ns, rows.require(ns, id))
+    picks = [RowPick(ns, id), *_pick_enclosing(rows, ns, enclosing, for_replay=False)]
+    picks += _newest_below(rows, {**enclosing, ns: id}, before=None)
+    return CopyPlan(thread=thread, as_thread=as_thread, picks=_in_order(_with_needed(rows, picks)))
+
+
+def for_replay(reader: Reader, thread: str, ns: str, id: str, as_thread: str) -> CopyPlan:
+    """Returns the rows from which the checkpoint's step is executed again.
+
+    Task writes of the checkpoint and the namespaces of its tasks stay behind. `plan.run_from` is the checkpoint id
+    for a root checkpoint; a checkpoint inside a namespace is run without an id, so that only what lies after that
+    row runs.
+
+    Raises:
+        NotFound: The thread has no such checkpoint, or an enclosing one that it names is missing.
+        Refused: The checkpoint is inside a namespace and a subgraph below it keeps its state between calls: LangGraph
+            would take its old end for its result.
+    """
+    rows = _ThreadRows(reader, thread)
+    enclosing = _enclosing(rows, ns, rows.require(ns, id))
+    picks = [RowPick(ns, id, writes="null_task"), *_pick_enclosing(rows, ns, enclosing, for_replay=True)]
+    below = _newest_below(rows, {**enclosing, ns: id}, before=ns)
+    kept_state = sorted(pick.ns for pick in below if _is_within(pick.ns, ns)) if ns else []
+    if kept_state:
+        raise Refused(
+            f"subgraph {kept_state[0]} below checkpoint {id} keeps its state between calls, so a replay from inside "
+            f"{ns} would skip it",
+            hint="replay from the enclosing checkpoint " + enclosing[""],
+        )
+    return CopyPlan(
+        thread=thread,
+        as_thread=as_thread,
+        picks=_in_order(_with_needed(rows, [*picks, *below])),
+        run_from=None if ns else id,
+    )
+
+
+@dataclass(slots=True)
+class _ThreadRows:
+    """The rows of one thread, read a namespace at a time and at most once."""
+
+    reader: Reader
+    thread: str
+    _lean: dict[str, Mapping[str, CheckpointRow]] = field(default_factory=dict)
+    _full: dict[str, Mapping[str, CheckpointRow]] = field(default_factory=dict)
+    _namespaces: tuple[str, ...] | None = None
+
+    def namespaces(self) -> tuple[str, ...]:
+        """Returns the namespaces, enclosing ones before those inside them."""
+        if self._namespaces is None:
+            found = self.reader.namespaces(self.thread)
+            self._namespaces = tuple(sorted(found, key=lambda ns: (0 if ns == "" else 1 + ns.count("|"), ns)))
+        return self._namespaces
+
+    def lean(self, ns: str) -> Mapping[str, CheckpointRow]:
+        """Returns the rows of a namespace by id, newest first, without metadata."""
+        if ns not in self._lean:
+            self._lean[ns] = {row.id: row for row in self.reader.rows(self.thread, ns, metadata=False)}
+        return self._lean[ns]
+
+    def full(self, ns: str) -> Mapping[str, CheckpointRow]:
+        """Returns the rows of a namespace by id, newest first, with metadata."""
+        if ns not in self._full:
+            self._full[ns] = {row.id: row for row in self.reader.rows(self.thread, ns)}
+        return self._full[ns]
+
+    def find(self, ns: str, id: str) -> CheckpointRow | None:
+        """Returns one row with metadata, or None."""
+        if ns in self._full:
+            return self._full[ns].get(id)
+        return next(iter(self.reader.rows(self.thread, ns, ids=[id])), None)
+
+    def require(self, ns: str, id: str) -> CheckpointRow:
+        """Returns one row with metadata, or raises NotFound."""
+        row = self.find(ns, id)
+        if row is None:
+            where = f" in namespace {ns}" if ns else ""
+            raise NotFound(
+                f"thread {self.thread} has no checkpoint {id}{where}",
+                hint=f"list them with: agentctl history {self.thread}" + (f" --ns {ns}" if ns else ""),
+            )
+        return row
+
+    def chain(self, ns: str, id: str) -> Iterator[str]:
+        """Yields the id and its ancestors that are stored, newest first; a loop of parents ends it."""
+        rows = self.lean(ns)
+        seen: set[str] = set()
+        at: str | None = id
+        while at is not None and at in rows and at not in seen:
+            seen.add(at)
+            yield at
+            at = rows[at].parent
+
+
+def _parents(row: CheckpointRow) -> Mapping[str, str]:
+    """Returns the enclosing checkpoints recorded on a row of a subgraph, by namespace.
+
+    Source: `metadata["parents"]` (langgraph 1.2.24, pregel/_loop.py `_put_checkpoint`).
+    """
+    parents = row.metadata.get("parents")
+    return {str(ns): str(id) for ns, id in parents.items()} if isinstance(parents, Mapping) else {}
+
+
+def _is_within(inner: str, outer: str) -> bool:
+    """Tells whether a namespace lies strictly inside another one."""
+    return inner != outer and (outer == "" or inner.startswith(outer + "|"))
+
+
+def _keeps_state(ns: str) -> bool:
+    """Tells whether the namespace belongs to a subgraph compiled with `checkpointer=True`: it names no task.
+
+    Source: `recast_checkpoint_ns` (langgraph 1.2.24, _internal/_config.py).
+    """
+    return ns != "" and ":" not in ns
+
+
+def _everything(rows: _ThreadRows) -> list[RowPick]:
+    """Returns picks of every checkpoint, and of checkpoints that only writes are left of."""
+    picks = []
+    for ns in rows.namespaces():
+        ids = dict.fromkeys(rows.lean(ns))
+        ids.update((write.checkpoint_id, None) for write in rows.reader.writes(rows.thread, ns, value_bytes=0))
+        picks += [RowPick(ns, id) for id in ids]
+    return picks
+
+
+def _lineage(rows: _ThreadRows, ns: str, id: str) -> list[RowPick]:
+    enclosing = _enclosing(rows, ns, rows.require(ns, id))
+    tips = {**enclosing, ns: id}
+    owners = {outer: _owners(rows, outer, tip, ns) for outer, tip in enclosing.items()}
+    picked: dict[str, set[str]] = {}
+    picks: list[RowPick] = []
+    for at in rows.namespaces():
+        if at in tips:
+            ids: Iterable[str] = rows.chain(at, tips[at])
+        else:
+            ids = _closed_under_parents(rows, at, (row.id for row in rows.full(at).values() if _is_below(row, picked)))
+        picked[at] = set(ids)
+        for one in picked[at]:
+            left_out = owners[at] if at in enclosing and one == enclosing[at] else frozenset()
+            picks.append(RowPick(at, one, except_tasks=left_out))
+    return picks
+
+
+def _is_below(row: CheckpointRow, picked: Mapping[str, Collection[str]]) -> bool:
+    parents = _parents(row)
+    return bool(parents) and all(id in picked.get(ns, ()) for ns, id in parents.items())
+
+
+def _closed_under_parents(rows: _ThreadRows, ns: str, ids: Iterable[str]) -> set[str]:
+    """Adds ancestors in the namespace: a subgraph that keeps its state carries it across its caller's branches."""
+    closed: set[str] = set()
+    for id in ids:
+        for at in rows.chain(ns, id):
+            if at in closed:
+                break
+            closed.add(at)
+    return closed
+
+
+def _enclosing(rows: _ThreadRows, ns: str, row: CheckpointRow) -> dict[str, str]:
+    """Returns the checkpoints that enclose a row by namespace, each of which must be stored; empty for the root."""
+    if not ns:
+        return {}
+    enclosing = {outer: id for outer, id in _parents(row).items() if outer != ns}
+    for outer, id in enclosing.items():
+        rows.require(outer, id)
+    if "" not in enclosing:
+        raise NotFound(
+            f"checkpoint {row.id} in namespace {ns} does not name the root checkpoint it belongs to",
+            hint=f"copy the whole thread: agentctl copy {rows.thread} --only all",
+        )
+    return enclosing
+
+
+def _owners(rows: _ThreadRows, outer: str, id: str, ns: str) -> frozenset[str]:
+    """Returns the ids of the tasks on checkpoint `id` of namespace `outer` that ran the subgraph of `ns`.
+
+    A per-task namespace carries its task's id. One that keeps its state names only the node, so the task is looked
+    for by its path, or by the namespace of a task that ran beside it.
+    """
+    segment = ns.split("|")[0 if outer == "" else outer.count("|") + 1]
+    node, _, task = segment.rpartition(":")
+    if node:
+        return frozenset({task})
+    from agentctl.stores.reading.steps import StepReader
+
+    tasks = StepReader(rows.reader, rows.thread, outer).tasks([id])[id]
+    return frozenset(one.id for one in tasks if one.name == segment)
+
+
+def _pick_enclosing(rows: _ThreadRows, ns: str, enclosing: Mapping[str, str], *, for_replay: bool) -> Iterator[RowPick]:
+    for outer, id in enclosing.items():
+        owners = _owners(rows, outer, id, ns)
+        yield RowPick(outer, id, except_tasks=owners, except_null_resume=for_replay)
+
+
+def _newest_below(rows: _ThreadRows, fixed: Mapping[str, str], *, before: str | None) -> list[RowPick]:
+    """Returns the newest row of every namespace below fixed checkpoints, recursively.
+
+    Args:
+        rows: The thread.
+        fixed: The checkpoint that each of some namespaces stands at.
+        before: A namespace whose fixed checkpoint is executed again: what its tasks made is left out, and a subgraph
+            that keeps its state stands where it stood before that checkpoint. None leaves nothing out.
+    """
+    at = dict(fixed)
+    picks: list[RowPick] = []
+    for ns in rows.namespaces():
+        if ns in at:
+            continue
+        if _keeps_state(ns):
+            ids = _state_rows(rows, ns, at, before)
+        else:
+            ids = _task_rows(rows, ns, at, before)
+        if ids:
+            at[ns] = ids[0]
+            picks += [RowPick(ns, id) for id in ids]
+    return picks
+
+
+def _task_rows(rows: _ThreadRows, ns: str, at: Mapping[str, str], before: str | None) -> list[str]:
+    for row in rows.full(ns).values():
+        parents = _parents(row)
+        if before in parents:
+            continue
+        if parents and all(at.get(outer) == id for outer, id in parents.items()):
+            return [row.id]
+    return []
+
+
+def _state_rows(rows: _ThreadRows, ns: str, at: Mapping[str, str], before: str | None) -> list[str]:
+    """Returns the rows that a subgraph with kept state stands at, newest first.
+
+    More than one only where the fixed checkpoint is an update or a fork: LangGraph then looks for the newest row
+    older than that checkpoint's parent first, and for the newest row at later visits.
+
+    Source: langgraph 1.2.24, pregel/_loop.py `_first` (`replay_bound`), _internal/_replay.py.
+    """
+    lineages = {outer: list(rows.chain(outer, id)) for outer, id in at.items() if not _keeps_state(outer)}
+    if before is not None and before in lineages:
+        lineages[before] = lineages[before][1:]
+    found = _newest_on(rows, ns, lineages)
+    if found is None:
+        return []
+    ids = [found]
+    if before is not None and before in lineages and lineages[before]:
+        fixed = rows.find(before, at[before])
+        if fixed is not None and fixed.source in ("update", "fork"):
+            lineages[before] = lineages[before][1:]
+            earlier = _newest_on(rows, ns, lineages)
+            ids += [earlier] if earlier is not None and earlier != found else []
+    return ids
+
+
+def _newest_on(rows: _ThreadRows, ns: str, lineages: Mapping[str, Sequence[str]]) -> str | None:
+    known = {outer: frozenset(ids) for outer, ids in lineages.items()}
+    for row in rows.full(ns).values():
+        parents = _parents(row)
+        relevant = [id in known[outer] for outer, id in parents.items() if outer in known]
+        if relevant and all(relevant):
+            return row.id
+    return None
+
+
+def _with_needed(rows: _ThreadRows, picks: Sequence[RowPick]) -> list[RowPick]:
+    """Adds the ancestors that picked rows read when they are loaded: delta channels, Sends of old formats."""
+    needed = list(picks)
+    for pick in picks:
+        needed += _delta_ancestors(rows, pick)
+        needed += _sends_parent(rows, pick)
+    return needed
+
+
+def _delta_ancestors(rows: _ThreadRows, pick: RowPick) -> Iterator[RowPick]:
+    """Yields the ancestors that hold the seed and the writes of delta channels which the row itself does not store.
+
+    Each comes with only the writes to the channels still sought, down to and including the first row that stores
+    a value.
+    """
+    row = rows.find(pick.ns, pick.id)
+    counters = row.metadata.get("counters_since_delta_snapshot") if row is not None else None
+    if row is None or not isinstance(counters, Mapping) or not counters:
+        return
+    sought = {str(channel) for channel in counters} - _stored_channels(rows, pick.ns, [pick.id], counters)[pick.id]
+    ancestors = islice(rows.chain(pick.ns, pick.id), 1, None)
+    while sought and (batch := list(islice(ancestors, _WALK_BATCH))):
+        stored = _stored_channels(rows, pick.ns, batch, sought)
+        for id in batch:
+            if not sought:
+                return
+            yield RowPick(pick.ns, id, channels=frozenset(sought))
+            sought -= stored[id]
+
+
+def _stored_channels(
+    rows: _ThreadRows, ns: str, ids: Sequence[str], channels: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """Returns which of the channels each checkpoint stores; none where it cannot be read, which takes more rows."""
+    stored: dict[str, frozenset[str]] = {id: frozenset() for id in ids}
+    try:
+        for checkpoint in rows.reader.stored(rows.thread, ns, ids, channels=channels):
+            stored[checkpoint.row.id] = frozenset(
+                channel for channel, value in checkpoint.values.items() if value.type != "empty"
+            )
+    except DecodeError:
+        return {id: frozenset() for id in ids}
+    return stored
+
+
+def _sends_parent(rows: _ThreadRows, pick: RowPick) -> Iterator[RowPick]:
+    """Yields the parent whose writes hold the pending Sends of a checkpoint in a format older than 4.
+
+    Source: `_migrate_pending_sends` (langgraph-checkpoint-postgres 3.2.0, postgres/base.py).
+    """
+    parent = rows.lean(pick.ns)[pick.id].parent if pick.id in rows.lean(pick.ns) else None
+    if parent is None or parent not in rows.lean(pick.ns):
+        return
+    try:
+        checkpoint = next(iter(rows.reader.stored(rows.thread, pick.ns, [pick.id], channels=())), None)
+    except DecodeError:
+        return
+    if checkpoint is not None and checkpoint.format < _SENDS_IN_CHECKPOINT_FORMAT:
+        yield RowPick(pick.ns, parent, channels=frozenset({_TASKS_CHANNEL}))
+
+
+def _in_order(picks: Iterable[RowPick]) -> tuple[RowPick, ...]:
+    """Merges picks of the same row and sorts them: root namespace first, then by namespace, oldest first."""
+    merged: dict[tuple[str, str], RowPick] = {}
+    for pick in picks:
+        key = (pick.ns, pick.id)
+        merged[key] = _union(merged[key], pick) if key in merged else pick
+    return tuple(merged[key] for key in sorted(merged))
+
+
+def _union(first: RowPick, second: RowPick) -> RowPick:
+    """Returns the pick that takes the row as what it was picked for first, and channels that any other use needs.
+
+    A row picked for itself keeps its own rule: its writes to a channel are pending work, not history, unless both
+    uses are histories.
+    """
+    if first.channels is None or second.channels is None:
+        return first if first.channels is None else second
+    return replace(first, channels=first.channels | second.channels)

@@ -1,0 +1,131 @@
+"""Reading a copy back, inside the transaction that made it, and comparing it with its source value by value.
+
+A difference ends the transaction, so that a copy which could mislead is never left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from agentctl.errors import StoreError
+from agentctl.records.rows import Stored, StoredCheckpoint, WriteRow
+from agentctl.stores.base import Reader, RowPick
+from agentctl.stores.copying import sqlite_rows
+from agentctl.stores.copying.compare import same_value
+from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
+from agentctl.stores.sqlite.opening import Readable
+from agentctl.stores.sqlite.writer import SqliteTransaction
+
+_N_KEY_COLUMNS = {"checkpoints": 2, "checkpoint_blobs": 3, "checkpoint_writes": 5}
+
+
+def same_columns(
+    source: Readable, target: SqliteTransaction, thread: str, as_thread: str, picks: Sequence[RowPick]
+) -> None:
+    """Compares every column of every picked row between two SQLite files.
+
+    Raises:
+        StoreError: A row is missing or differs; the message names it.
+    """
+    for read in (sqlite_rows.read_checkpoints, sqlite_rows.read_writes):
+        for expected, found in zip_longest(read(source, thread, picks), read(target, as_thread, picks)):
+            if expected != found:
+                row = expected or found
+                raise _differs(as_thread, f"checkpoint {row[1]}" if row else "a row")
+
+
+def same_digests(
+    source: Mapping[str, Sequence[tuple[Any, ...]]], target: Mapping[str, Sequence[tuple[Any, ...]]], as_thread: str
+) -> None:
+    """Compares rows of two Postgres databases by their keys, short columns and the SHA-256 of their values.
+
+    Raises:
+        StoreError: A row is missing, one too many, or differs; the message names it.
+    """
+    for table, rows in source.items():
+        for expected, found in zip_longest(rows, target[table]):
+            if expected != found:
+                row = expected or found or ()
+                raise _differs(as_thread, f"{table} {row[: _N_KEY_COLUMNS[table]]}")
+
+
+def same_values(reader: Reader, copy: Reader, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+    """Compares checkpoints and writes of two stores of any kind as their readers give them.
+
+    Raises:
+        StoreError: A row is missing or differs; the message names it.
+    """
+    checkpoints = zip_longest(picked_checkpoints(reader, thread, picks), picked_checkpoints(copy, as_thread, picks))
+    for expected, found in checkpoints:
+        if expected is None or found is None:
+            raise _differs(as_thread, f"checkpoint {(expected or found).row.id}")
+        what = _difference(expected, found)
+        if what is not None:
+            raise _differs(as_thread, f"{what} of checkpoint {expected.row.id}")
+    writes = zip_longest(picked_writes(reader, thread, picks), picked_writes(copy, as_thread, picks))
+    for wrote, copied in writes:
+        if wrote is None or copied is None or _write(wrote) != _write(copied):
+            one = wrote or copied
+            raise _differs(as_thread, f"write {one.idx} of task {one.task_id} on checkpoint {one.checkpoint_id}")
+
+
+def all_present(picks: Sequence[RowPick], found: Iterable[tuple[str, str]], as_thread: str) -> None:
+    """Raises StoreError where a picked row is there neither as a checkpoint nor with writes.
+
+    Args:
+        picks: What was to be copied.
+        found: (namespace, checkpoint id) of what is there.
+        as_thread: The copy.
+    """
+    missing = {(pick.ns, pick.id) for pick in picks} - set(found)
+    if missing:
+        raise _differs(as_thread, f"checkpoint {min(missing)[1]}")
+
+
+def _difference(expected: StoredCheckpoint, found: StoredCheckpoint) -> str | None:
+    """Returns the name of what differs between two checkpoints, or None."""
+    for name, first, second in (
+        ("parent", expected.row.parent, found.row.parent),
+        ("metadata", expected.row.metadata, found.row.metadata),
+        ("format", expected.format, found.format),
+        ("time", expected.ts, found.ts if expected.ts is not None else None),
+        ("channel versions", expected.channel_versions, found.channel_versions),
+        ("versions seen", expected.versions_seen, found.versions_seen),
+        ("updated channels", expected.updated_channels, found.updated_channels),
+    ):
+        if first != second:
+            return name
+    expected_values, found_values = _present(expected.values), _present(found.values)
+    if expected_values.keys() != found_values.keys():
+        return f"channel {min(expected_values.keys() ^ found_values.keys())}"
+    for channel, value in expected_values.items():
+        if not same_value(value, found_values[channel]):
+            return f"channel {channel}"
+    return None
+
+
+def _present(values: Mapping[str, Stored]) -> dict[str, Stored]:
+    return {channel: value for channel, value in values.items() if value.type != "empty"}
+
+
+def _write(write: WriteRow) -> tuple[object, ...]:
+    value = write.value or Stored("null", b"")
+    return (
+        write.ns,
+        write.checkpoint_id,
+        write.task_id,
+        write.task_path or "",
+        write.idx,
+        write.channel,
+        value.type,
+        value.data,
+    )
+
+
+def _differs(as_thread: str, what: str) -> StoreError:
+    return StoreError(
+        f"the copy {as_thread} was taken back: {what} did not read back as the source has it",
+        hint="the source may have changed meanwhile; run the command again",
+    )
