@@ -1,0 +1,116 @@
+"""Profiles: named stores and what may be done with them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from agentctl.config.origins import DEFAULT, Origin
+from agentctl.config.places import check_placeholders, literal_password
+from agentctl.config.yamlfile import Section
+from agentctl.errors import ConfigError
+
+Access = Literal["read", "write"]
+Ticket = Literal["required", "optional"]
+Mask = Literal["always", "never"]
+
+ACCESSES: tuple[Access, ...] = ("read", "write")
+
+DEBUG = "debug"
+"""Name of the built-in profile that experiments run in."""
+
+_KEYS = frozenset({"store", "access", "default", "schema", "ticket", "mask", "protected", "retention"})
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
+_RETENTION = re.compile(r"[1-9]\d*[hdw]")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A named store as the file has it.
+
+    Attributes:
+        name: What stands before `::`.
+        store: Store text, `${NAME}` not yet filled in; None only for a `debug` that keeps its built-in store.
+        access: `read` profiles are never written.
+        default: Whether targets without a profile are here.
+        schema: Postgres schema of the tables.
+        ticket: Whether a read needs a ticket.
+        mask: Whether copies out of it are always masked.
+        protected: Whether its threads are kept from deletion.
+        retention: How long threads are kept (`90d`), or None.
+        origin: The place in the file.
+    """
+
+    name: str
+    store: str | None
+    access: Access = "read"
+    default: bool = False
+    schema: str | None = None
+    ticket: Ticket = "optional"
+    mask: Mask = "never"
+    protected: bool = False
+    retention: str | None = None
+    origin: Origin = DEFAULT
+
+
+def read_profiles(section: Section) -> dict[str, Profile]:
+    """Returns the profiles of `profiles:` in the order of the file, the built-in `debug` last unless it is there.
+
+    Raises:
+        ConfigError: an unknown key, a bad value, a literal password, two defaults.
+    """
+    profiles = {name: _profile(name, entry) for name, entry in section.sections().items()}
+    defaults = [profile for profile in profiles.values() if profile.default]
+    if len(defaults) > 1:
+        names = " and ".join(profile.name for profile in defaults)
+        raise ConfigError(f"{defaults[1].origin.where}: {names} are both marked default", hint="mark one")
+    profiles.setdefault(DEBUG, Profile(DEBUG, None, access="write"))
+    return profiles
+
+
+def _profile(name: str, section: Section) -> Profile:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"{section.where()}: {name!r} cannot name a profile", hint="names are letters, digits, '_', '-' and '.'"
+        )
+    section.only(_KEYS)
+    retention = section.text("retention")
+    if retention is not None and not _RETENTION.fullmatch(retention):
+        raise section.error("retention", "must be an age", hint="such as 12h, 90d or 4w")
+    built_in: Access = "write" if name == DEBUG else "read"
+    access = section.choice("access", ACCESSES, built_in)
+    if name == DEBUG and access == "read":
+        raise section.error("access", "must be write: experiments run there")
+    store = store_text(section, "store")
+    if store is None and name != DEBUG:
+        raise ConfigError(f"{section.where()}: profile {name} has no store", hint="store: postgresql://${USER}@host/db")
+    return Profile(
+        name,
+        store,
+        access=access,
+        default=section.flag("default"),
+        schema=section.text("schema"),
+        ticket=section.choice("ticket", ("required", "optional"), "optional"),
+        mask=section.choice("mask", ("always", "never"), "never"),
+        protected=section.flag("protected"),
+        retention=retention,
+        origin=section.origin("store") if store else section.origin(),
+    )
+
+
+def store_text(section: Section, key: str) -> str | None:
+    """Returns a store text as written, its secrets checked to be `${NAME}` only.
+
+    Raises:
+        ConfigError: a password stands in the file.
+    """
+    text = section.text(key)
+    if text is None:
+        return None
+    if literal_password(text):
+        raise section.error(
+            key, "holds a password", hint="put it into a variable: postgresql://USER:${DB_PASSWORD}@HOST/DATABASE"
+        )
+    check_placeholders(text, section.where(key))
+    return text

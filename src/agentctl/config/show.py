@@ -1,0 +1,63 @@
+"""What is in force and where each value came from, for `config show`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentctl.config.debug import debug_path
+from agentctl.config.load import DEBUG_VARIABLE, LANGGRAPH_NAME, PROFILE_VARIABLE, STORE_VARIABLE, Config
+from agentctl.config.origins import DEFAULT, Origin, Setting
+from agentctl.config.places import hide_password
+from agentctl.config.profiles import DEBUG, Profile
+from agentctl.config.workflows import Workflow
+
+
+def list_settings(config: Config) -> tuple[Setting, ...]:
+    """Returns every setting with its origin; variables of the file are shown as written, not filled in."""
+    found = [
+        Setting("config file", str(config.file or "none found"), DEFAULT),
+        Setting(LANGGRAPH_NAME, str(config.langgraph_file or "none found"), DEFAULT),
+        _default_store(config),
+        _debug_store(config),
+    ]
+    for profile in config.profiles.values():
+        if profile.name != DEBUG:
+            found.extend(_profile(profile))
+    for workflow in config.workflows.values():
+        found.extend(_workflow(workflow))
+    return tuple(found)
+
+
+def _default_store(config: Config) -> Setting:
+    if text := config.env.get(STORE_VARIABLE):
+        return Setting("store", hide_password(text), Origin("environment", STORE_VARIABLE))
+    if name := config.env.get(PROFILE_VARIABLE):
+        return Setting("store", f"{name}::", Origin("environment", PROFILE_VARIABLE))
+    default = next((profile for profile in config.profiles.values() if profile.default), None)
+    return Setting("store", f"{default.name}::", default.origin) if default else Setting("store", "none", DEFAULT)
+
+
+def _debug_store(config: Config) -> Setting:
+    if text := config.env.get(DEBUG_VARIABLE):
+        return Setting("debug_store", hide_password(text), Origin("environment", DEBUG_VARIABLE))
+    profile = config.profiles[DEBUG]
+    if profile.store is None:
+        return Setting("debug_store", str(debug_path(config.env)), DEFAULT)
+    return Setting("debug_store", profile.store, profile.origin)
+
+
+def _profile(profile: Profile) -> Iterator[Setting]:
+    for key in ("store", "access", "schema", "ticket", "mask", "retention"):
+        if value := getattr(profile, key):
+            yield Setting(f"profiles.{profile.name}.{key}", str(value), profile.origin)
+    for key in ("default", "protected"):
+        if getattr(profile, key):
+            yield Setting(f"profiles.{profile.name}.{key}", "true", profile.origin)
+
+
+def _workflow(workflow: Workflow) -> Iterator[Setting]:
+    for key in ("graph", "sandbox", "production", "model", "incidents", "renderer"):
+        if value := getattr(workflow, key):
+            yield Setting(f"workflows.{workflow.name}.{key}", str(value), workflow.origin)
+    for check in workflow.checks:
+        yield Setting(f"workflows.{workflow.name}.checks", check, workflow.origin)

@@ -1,0 +1,40 @@
+"""Which store a target is in, decided by flag, environment, file and default, in that order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentctl.config.origins import DEFAULT, Origin
+from agentctl.config.places import hide_password
+from agentctl.config.profiles import Access, Mask
+
+
+@dataclass(frozen=True, slots=True)
+class StoreChoice:
+    """A store that was decided on, not yet opened.
+
+    Attributes:
+        url: Store text with variables filled in and paths absolute; it may hold a password.
+        profile: The profile's name, or '' where the store was given by itself.
+        access: `read` stores are never written.
+        schema: Postgres schema of the tables, or None for the search path.
+        origin: What decided it.
+        mask: Whether copies out of it are always masked.
+        protected: Whether its threads are kept from deletion.
+    """
+
+    url: str
+    profile: str = ""
+    access: Access = "read"
+    schema: str | None = None
+    origin: Origin = DEFAULT
+    mask: Mask = "never"
+    protected: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The store as it may be printed and kept: passwords replaced."""
+        return hide_password(self.url)
+
+    def __repr__(self) -> str:
+        return f"StoreChoice({self.shown!r}, profile={self.profile!r}, access={self.access!r}, origin='{self.origin}')"
