@@ -1,0 +1,1 @@
+"""The example workflows: real LangGraph applications that agentctl is tried on."""

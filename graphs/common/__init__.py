@@ -1,0 +1,1 @@
+"""What the workflows share: scripted models, callers and owners, calls to services, claims on answers, deletion."""

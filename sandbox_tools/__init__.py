@@ -1,0 +1,1 @@
+"""Sandbox registries: the tools of each workflow without the world behind them."""
