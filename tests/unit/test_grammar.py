@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentctl.errors import Ambiguous, NotFound, RevisionSyntaxError, UsageError
+from agentctl.errors import Ambiguous, ConfigError, NotFound, RevisionSyntaxError, UsageError
 from agentctl.revisions.grammar import (
     HEAD,
     At,
@@ -228,14 +228,32 @@ def test_two_readings_are_ambiguous_and_each_spelling_offered_has_one() -> None:
         assert spelling in str(caught.value.hint)
 
 
-def test_a_profile_and_a_thread_of_the_default_store_that_read_alike_are_ambiguous() -> None:
-    store = threads("prod|17", "prod::17")
-    with pytest.raises(Ambiguous) as caught:
-        parse_target("prod::17", store, profiles=["prod"])
-    assert [(row["profile"], row["thread"]) for row in caught.value.candidates] == [("prod", "17"), ("", "prod::17")]
-    assert [row["write"] for row in caught.value.candidates] == ["--profile prod --thread 17", "--thread prod::17"]
-    assert parse_target("17", store, profiles=["prod"], profile="prod", literal=True).profile == "prod"
-    assert parse_target("prod::17", store, profiles=["prod"], literal=True).profile == ""
+def test_a_named_profile_is_asked_first_and_no_other_store_where_it_has_the_thread() -> None:
+    asked: list[tuple[str, str]] = []
+
+    def is_thread(profile: str, thread: str) -> bool:
+        asked.append((profile, thread))
+        return (profile, thread) in {("prod", "17"), ("", "prod::17")}
+
+    assert parse_target("prod::17", is_thread, profiles=["prod"]) == Target("prod", "17", HEAD, explicit=False)
+    assert {profile for profile, _ in asked} == {"prod"}
+
+
+def test_a_thread_of_the_default_store_may_begin_like_a_profile() -> None:
+    store = threads("prod::17")
+    assert parse_target("prod::17@root", store, profiles=["prod"]) == Target("", "prod::17", Revision(Root()))
+
+
+def test_a_default_store_that_cannot_be_opened_does_not_hide_that_the_profile_lacks_the_thread() -> None:
+    def is_thread(profile: str, thread: str) -> bool:
+        if not profile:
+            raise ConfigError("nothing says which store")
+        return False
+
+    with pytest.raises(NotFound, match="there is no thread 17 in prod"):
+        parse_target("prod::17", is_thread, profiles=["prod"])
+    with pytest.raises(ConfigError):
+        parse_target("17", is_thread, profiles=["prod"])
 
 
 def test_literal_takes_the_whole_text_as_the_thread() -> None:
@@ -306,7 +324,7 @@ def test_a_target_is_read_back_or_refused_with_spellings_that_work(
         spelled = [row for row in error.candidates if row["thread"] == thread and row["revision"] == str(rev)]
         assert len(spelled) == 1
         write = str(spelled[0]["write"])
-        if "--thread " not in write:
+        if not write.startswith("--literal "):
             again = parse_target(write, store, profiles=["prod"])
             assert (again.thread, again.one.atom) == (thread, rev.atom)
     else:

@@ -201,6 +201,15 @@ def parse_expression(text: str, *, start: int = 0) -> Revision | Range:
     )
 
 
+def parse_call(text: str) -> Call:
+    """Returns the call that `NAME_OR_ID[:k]` names, as it stands after `call:`; a text that is no such is a name."""
+    try:
+        rev = parse_revision(f"call:{text}")
+    except RevisionSyntaxError:
+        return Call(text)
+    return rev.atom if isinstance(rev.atom, Call) and not rev.parents else Call(text)
+
+
 def _find_dots(text: str, start: int) -> Span | None:
     """Finds the first run of two or more dots outside a quoted name."""
     position = start

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from agentctl.errors import Ambiguous
+from agentctl.records.messages import CallSite
 from agentctl.records.threads import UNKNOWN
 from agentctl.revisions.candidates import ambiguous_call, call_candidates, no_call, no_occurrence, no_such_call
 from agentctl.revisions.grammar import Call, Revision, Stop, Visit
@@ -28,7 +29,7 @@ class _Nth:
     n: int
 
 
-def resolve_visit(atom: Visit, scope: Scope) -> Resolution:
+def find_visit(atom: Visit, scope: Scope) -> Resolution:
     """Returns the checkpoint about to run a node, or made by it; without `k` the last one."""
     names = scope.facts.next if atom.side == "before" else scope.facts.wrote
     unsure: list[str] = []
@@ -53,7 +54,7 @@ def resolve_visit(atom: Visit, scope: Scope) -> Resolution:
     return scope.found(found.id, f"{_ordinal(atom.k)} {what}", notes=notes)
 
 
-def resolve_stop(atom: Stop, scope: Scope) -> Resolution:
+def find_stop(atom: Stop, scope: Scope) -> Resolution:
     """Returns a checkpoint whose step asked something or failed, later answered or not; without `k` the last one."""
     ask = scope.facts.interrupts if atom.kind == "interrupt" else scope.facts.errors
 
@@ -69,8 +70,8 @@ def resolve_stop(atom: Stop, scope: Scope) -> Resolution:
     return scope.found(found.id, f"{_ordinal(atom.k)} {what}")
 
 
-def resolve_call(atom: Call, scope: Scope) -> Resolution:
-    """Returns the checkpoint where a tool call is pending, in its own namespace.
+def find_call(atom: Call, scope: Scope) -> tuple[Resolution, CallSite]:
+    """Returns the checkpoint where a tool call is pending, in its own namespace, and the call.
 
     `call:x:0` and `call:x:1` may be a whole id too (some models number their calls so): that is tried first.
     """
@@ -101,7 +102,7 @@ def resolve_call(atom: Call, scope: Scope) -> Resolution:
         notes.append("the call has no answer yet")
     which = f"call {site.id} of {site.name}" if site.id else f"a call of {site.name} without an id"
     why = f"where {which} waits for its answer"
-    return Resolution(facts.thread, site.ns, site.pending_at, why, tuple(notes), site)
+    return Resolution(facts.thread, site.ns, site.pending_at, why, tuple(notes), site), site
 
 
 def _nth(ids: Sequence[str], k: int | None, which: Which, merge: Which) -> _Nth:

@@ -9,10 +9,25 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agentctl.errors import NotFound
+from agentctl.records.messages import CallSite
 from agentctl.revisions.candidates import ambiguous_ids, ambiguous_step, no_id, no_step
 from agentctl.revisions.facts import Facts
-from agentctl.revisions.grammar import At, Atom, Call, Head, Id, Range, Revision, Root, Step, Stop, Visit
-from agentctl.revisions.occurrences import resolve_call, resolve_stop, resolve_visit
+from agentctl.revisions.grammar import (
+    HEAD,
+    At,
+    Atom,
+    Call,
+    Head,
+    Id,
+    Range,
+    Revision,
+    Root,
+    Step,
+    Stop,
+    Visit,
+    parse_call,
+)
+from agentctl.revisions.occurrences import find_call, find_stop, find_visit
 from agentctl.revisions.scope import Resolution, Scope, open_scope
 from agentctl.revisions.shortids import match_id
 from agentctl.revisions.times import parse_time
@@ -85,6 +100,40 @@ def resolve_range(
     )
 
 
+def resolve_call(
+    text: str, rev: Revision, facts: Facts, *, now: datetime, ns: str | None = None, branch: str | None = None
+) -> CallSite:
+    """Returns the one tool call that `NAME_OR_ID[:k]` names beside a target, as in `show TARGET --call NAME`.
+
+    The call that the target itself names, where it is of that name; else the one that waits at the target; else the
+    one on the lineage up to the target.
+
+    Raises:
+        NotFound: no such call.
+        Ambiguous: several; the candidates carry a revision for each.
+    """
+    atom = parse_call(text)
+    found = resolve(rev, facts, now=now, ns=ns, branch=branch)
+    if atom.k is None:
+        if found.call is not None and atom.name in (found.call.name, found.call.id):
+            return found.call
+        scope = open_scope(facts, now=now, ns=ns, branch=branch)
+        sites = facts.calls(scope.ns, _tip_over(found, scope), atom.name)
+        here = [site for site in sites if (site.ns, site.pending_at) == (found.ns, found.id)]
+        if len(here) == 1:
+            return here[0]
+    up_to = Scope(facts, found.ns, found.id, on_branch=branch is not None or rev != HEAD, anywhere=False, now=now)
+    return find_call(atom, up_to)[1]
+
+
+def _tip_over(found: Resolution, scope: Scope) -> str:
+    """Returns the tip whose lineage goes on from the checkpoint, so that answers given later are known."""
+    if found.ns != scope.ns or found.id in scope.chain:
+        return scope.tip
+    newer = (id for id in scope.facts.ids(scope.ns) if id >= found.id)
+    return next((id for id in newer if found.id in scope.facts.lineage(scope.ns, id)), found.id)
+
+
 def _resolve_atom(atom: Atom, scope: Scope) -> Resolution:
     match atom:
         case Head():
@@ -98,11 +147,11 @@ def _resolve_atom(atom: Atom, scope: Scope) -> Resolution:
         case Step(number):
             return _step(number, scope)
         case Visit():
-            return resolve_visit(atom, scope)
+            return find_visit(atom, scope)
         case Call():
-            return resolve_call(atom, scope)
+            return find_call(atom, scope)[0]
         case Stop():
-            return resolve_stop(atom, scope)
+            return find_stop(atom, scope)
         case At(time):
             return _at(time, scope)
 

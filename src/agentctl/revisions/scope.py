@@ -81,11 +81,11 @@ def open_scope(facts: Facts, *, now: datetime, ns: str | None, branch: str | Non
     space = pick_namespace(ns, facts.namespaces(), facts.thread) if ns else ""
     if branch is not None:
         tip = find_id(branch, facts, space)
-        return Scope(facts, space, tip, on_branch=True, anywhere=ns is None, now=now)
+        return Scope(facts, space, tip, on_branch=True, anywhere=not ns, now=now)
     head = facts.head(space)
     if head is None:
         raise _no_checkpoints(facts, space)
-    return Scope(facts, space, head, on_branch=False, anywhere=ns is None, now=now)
+    return Scope(facts, space, head, on_branch=False, anywhere=not ns, now=now)
 
 
 def find_id(text: str, facts: Facts, ns: str) -> str:

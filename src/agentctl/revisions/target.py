@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from agentctl.errors import Ambiguous, NotFound, RevisionSyntaxError, UsageError
+from agentctl.errors import Ambiguous, ConfigError, NotFound, Refused, RevisionSyntaxError, StoreError, UsageError
 from agentctl.revisions.grammar import HEAD, Range, Revision, parse_expression, parse_revision
 
 IsThread = Callable[[str, str], bool]
@@ -61,14 +61,15 @@ def parse_target(
 ) -> Target:
     """Returns the one reading of `text` that names a real thread.
 
-    Every `@` is tried as the place where the thread ends, and `PROFILE::` is taken off where PROFILE is configured.
+    Every `@` is tried as the place where the thread ends. `PROFILE::` is taken off where PROFILE is configured, and
+    then no other store is asked, unless that one has no such thread.
 
     Args:
         text: What the user typed.
         is_thread: Asked for each possible reading.
         profiles: Configured profile names.
-        profile: Where a target without `PROFILE::` is (`--profile`); '' for the default store.
-        literal: Take the whole text as a thread id there, at its head (`--thread`).
+        profile: Where a target without `PROFILE::` is; '' for the default store.
+        literal: Take the whole text as a thread id there, at its head (`--literal`).
         ranges: Whether `A..B` and `A...B` are allowed.
         find_run: Used to name the thread when a run or trace id was given instead.
 
@@ -114,23 +115,38 @@ class _Grammar:
 
 
 def _readings(text: str, grammar: _Grammar) -> tuple[list[Target], RevisionSyntaxError | None]:
-    """Returns all readings that name a real thread, and the fault of the longest thread whose revision is none."""
+    """Returns all readings that name a real thread, and the fault of the longest thread whose revision is none.
+
+    The default place is asked after a named profile only where that has no such thread, and may then be missing.
+    """
+    places = list(_places(text, grammar.profiles, grammar.default))
+    readings, fault = _readings_in(*places[0], text, grammar)
+    if readings or fault or len(places) == 1:
+        return readings, fault
+    try:
+        return _readings_in(*places[1], text, grammar)
+    except (ConfigError, StoreError, Refused):
+        return [], None
+
+
+def _readings_in(
+    profile: str, rest: str, text: str, grammar: _Grammar
+) -> tuple[list[Target], RevisionSyntaxError | None]:
     readings: list[Target] = []
     fault: RevisionSyntaxError | None = None
-    for profile, rest in _places(text, grammar.profiles, grammar.default):
-        offset = len(text) - len(rest)
-        for end in range(len(rest), 0, -1):
-            if end < len(rest) and rest[end] != "@":
-                continue
-            thread = rest[:end]
-            try:
-                rev = _rev(text, offset + end + 1, ranges=grammar.ranges) if end < len(rest) else HEAD
-            except RevisionSyntaxError as exc:
-                if fault is None and grammar.is_thread(profile, thread):
-                    fault = exc
-                continue
-            if grammar.is_thread(profile, thread):
-                readings.append(Target(profile, thread, rev, explicit=end < len(rest)))
+    offset = len(text) - len(rest)
+    for end in range(len(rest), 0, -1):
+        if end < len(rest) and rest[end] != "@":
+            continue
+        thread = rest[:end]
+        try:
+            rev = _rev(text, offset + end + 1, ranges=grammar.ranges) if end < len(rest) else HEAD
+        except RevisionSyntaxError as exc:
+            if fault is None and grammar.is_thread(profile, thread):
+                fault = exc
+            continue
+        if grammar.is_thread(profile, thread):
+            readings.append(Target(profile, thread, rev, explicit=end < len(rest)))
     return readings, fault
 
 
@@ -156,15 +172,14 @@ def _two_readings(text: str, readings: Sequence[Target], grammar: _Grammar) -> A
 
 
 def _unmistakable(reading: Target, grammar: _Grammar) -> str:
-    """Returns a spelling of the reading that has no other, found by trying, else the flags that take it literally."""
+    """Returns a spelling of the reading that has no other, found by trying, else the flag that takes it literally."""
     place = f"{reading.profile}::{reading.thread}" if reading.profile else reading.thread
     for suffix in ("", "~0", "~0~0"):
         spelling = f"{place}@{reading.rev}{suffix}"
         again, _ = _readings(spelling, grammar)
         if len(again) == 1 and (again[0].profile, again[0].thread) == (reading.profile, reading.thread):
             return spelling
-    profile = f"--profile {reading.profile} " if reading.profile else ""
-    return f"{profile}--thread {shlex.quote(reading.thread)}"
+    return f"--literal {shlex.quote(reading.thread)}"
 
 
 def _no_thread(
