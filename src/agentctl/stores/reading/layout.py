@@ -164,6 +164,33 @@ def send_task_id(checkpoint_id: str, ns: str, step: int, node: str, index: int, 
     return _task_id(checkpoint_id, (node_ns(ns, node), str(step), node, PUSH, str(index)), format)
 
 
+def call_task_id(
+    checkpoint_id: str, caller_ns: str, step: int, name: str, task_path: str, *, format: int = 4
+) -> str | None:
+    """Returns the id of a @task call; None where `task_path` is not that of one.
+
+    Args:
+        checkpoint_id: The checkpoint the calling task runs from.
+        caller_ns: The calling task's own namespace (`task_ns`).
+        step: The step it runs in.
+        name: The task's name, which no row holds.
+        task_path: The call's stored path, `~__pregel_push, ~PARENT, I, 0000000001`.
+        format: The checkpoint's `v`.
+    """
+    caller = caller_path(task_path)
+    index = parse_task_path(task_path).index
+    if caller is None or index is None:
+        return None
+    return _task_id(checkpoint_id, (node_ns(caller_ns, name), str(step), name, PUSH, caller, str(index)), format)
+
+
+def caller_path(task_path: str) -> str | None:
+    """Returns the path of the task that made a @task call, None where `task_path` is not that of one."""
+    head, _, rest = task_path.partition(", ")
+    caller = rest.rpartition(", ")[0].rpartition(", ")[0]
+    return caller if head == f"~{PUSH}" and caller.startswith("~") else None
+
+
 def handler_task_id(checkpoint_id: str, ns: str, step: int, handler: str, failed: str, *, format: int = 4) -> str:
     """Returns the id of the task in which node `handler` handles the error of task `failed`."""
     return _task_id(checkpoint_id, (node_ns(ns, handler), str(step), handler, PUSH, ERROR_HANDLER, failed), format)
