@@ -66,9 +66,9 @@ class ReadsThrough:
     def _reading(self) -> Reader:
         raise NotImplementedError
 
-    def heads(self) -> Sequence[ThreadHead]:
+    def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`."""
-        return self._reading().heads()
+        return self._reading().heads(metadata=metadata)
 
     def namespaces(self, thread: str) -> Sequence[str]:
         """See `Reader.namespaces`."""
