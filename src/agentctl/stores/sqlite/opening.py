@@ -81,6 +81,8 @@ class SqliteFile:
             return self._read(work)
         except sqlite3.Error as error:
             raise store_error(self.path, error) from error
+        except FileNotFoundError as error:
+            raise _missing(self.path) from error
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
@@ -112,6 +114,7 @@ class SqliteFile:
         return self._read_only_or_copy(work)
 
     def _immutable_or_copied(self, way: Way, state: _State) -> tuple[Path, str]:
+        """Returns the file to open and how."""
         return (self._copied(state), "mode=rw") if way == "copy" else (self.path, "mode=ro&immutable=1")
 
     def _read_only_or_copy(self, work: Callable[[sqlite3.Connection], T]) -> T:
