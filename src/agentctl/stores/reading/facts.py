@@ -15,7 +15,7 @@ from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import Reader
 from agentctl.stores.reading import layout
 from agentctl.stores.reading.calls import read_calls
-from agentctl.stores.reading.lineage import Tree, read_lineage, read_tree
+from agentctl.stores.reading.lineage import Tree, no_checkpoint, read_lineage, read_tree
 from agentctl.stores.reading.steps import StepReader
 
 
@@ -66,9 +66,7 @@ class StoredFacts:
         tree = self._tree(ns)
         chain = list(tree.chain(tip))
         if not chain:
-            raise NotFound(
-                f"thread {self.thread} has no checkpoint {tip}", hint=f"agentctl history {self.thread} --all"
-            )
+            raise no_checkpoint(self.thread, ns, tip)
         chain.reverse()
         rows = tuple(CheckpointRow(self.thread, ns, id, tree.parents[id], {}) for id in chain)
         return Lineage(rows, tree.dangling(chain[0]), {id: position for position, id in enumerate(chain)})
