@@ -17,7 +17,7 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import CachePolicy, Send, interrupt
 
-from agentctl.experiments.running import Ended, Limits, OpenDesk, RunJob, run_all
+from agentctl.experiments.running import Ended, Limits, RunJob, run_all
 from agentctl.experiments.savers import open_saver
 
 QUICK = Limits(timeout_s=30, max_steps=20)
@@ -32,7 +32,7 @@ def run(tmp_path: Path, graph: Any, *jobs: RunJob, limits: Limits = QUICK) -> tu
         jobs,
         open_saver=lambda: open_saver(str(tmp_path / "debug.sqlite"), env={}),
         graph_for=lambda job: graph,
-        desk_for=lambda job: OpenDesk(),
+        desk_for=lambda job: None,
         limits=limits,
     )
 

@@ -12,11 +12,12 @@ import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentctl.experiments.resuming import Answers, command_for
 from agentctl.experiments.threads import DaemonThreads
 from agentctl.records.runs import RunStatus, ToolCallReport, Usage
+from agentctl.sandbox.gate import running
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
 
     from agentctl.experiments.events import RunEvents
+    from agentctl.sandbox.answers import Desk
 
 T = TypeVar("T")
 
@@ -65,38 +67,6 @@ class RunJob:
     answers: Answers = ()
 
 
-class Desk(Protocol):
-    """Whatever answers one run's tool calls."""
-
-    def sit(self) -> AbstractContextManager[object]:
-        """Answers the calls made in this context while the context manager is open."""
-        ...
-
-    def calls(self) -> tuple[ToolCallReport, ...]:
-        """Returns the calls made so far, in order."""
-        ...
-
-    def blocked_hint(self) -> str | None:
-        """Returns the pasteable `--stub NAME=JSON` for the call that had no answer, if there was one."""
-        ...
-
-
-class OpenDesk:
-    """A desk that lets every call through and notes none: for `run` and `resume` on tools that are meant to run."""
-
-    def sit(self) -> AbstractContextManager[object]:
-        """Does nothing."""
-        return nullcontext()
-
-    def calls(self) -> tuple[ToolCallReport, ...]:
-        """Returns nothing."""
-        return ()
-
-    def blocked_hint(self) -> str | None:
-        """Returns None."""
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class Ended:
     """How one run ended, still with the application's own objects in it.
@@ -120,7 +90,7 @@ class Ended:
 
 
 GraphFor = Callable[[RunJob], "Pregel[Any, Any, Any, Any]"]
-DeskFor = Callable[[RunJob], Desk]
+DeskFor = Callable[[RunJob], "Desk | None"]
 
 
 def run_all(
@@ -139,7 +109,7 @@ def run_all(
         jobs: The runs, each on a thread of its own.
         open_saver: Gives an async context manager around the one saver.
         graph_for: Gives the compiled graph of a run; its checkpointer is replaced.
-        desk_for: Gives the desk that answers a run's tool calls.
+        desk_for: Gives the desk that answers a run's tool calls; None lets them run, unseen.
         limits: Limits of each run.
         context: The graph's runtime context, for graphs that have a context schema.
         on_end: Called as each run ends, for progress.
@@ -171,7 +141,7 @@ def in_event_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def run_one(
-    job: RunJob, graph: Pregel[Any, Any, Any, Any], desk: Desk, limits: Limits, context: object = None
+    job: RunJob, graph: Pregel[Any, Any, Any, Any], desk: Desk | None, limits: Limits, context: object = None
 ) -> Ended:
     """Runs one job to its end. Whatever the graph raises becomes a status; only cancellation gets out.
 
@@ -184,7 +154,7 @@ async def run_one(
     began = time.perf_counter()
     failure: BaseException | None = None
     timed_out = False
-    with desk.sit(), _untraced():
+    with running(desk) if desk else nullcontext(), _untraced():
         try:
             async with asyncio.timeout(limits.timeout_s) as deadline:
                 await drive.to_the_end()
@@ -193,8 +163,8 @@ async def run_one(
         except BaseException as error:
             failure, timed_out = error, deadline.expired()
         wall_s = time.perf_counter() - began
+        calls = desk.calls if desk else ()
         snapshot = await drive.snapshot()
-    calls = desk.calls()
     status = _status(job, events.nodes, snapshot, calls, failure, timed_out)
     shown = failure if status == "error" else None
     return Ended(
@@ -209,7 +179,7 @@ async def run_one(
         interrupts=_asked(snapshot),
         error=_one_line(shown) if shown else _why(status, job, events.nodes, limits),
         error_traceback=their_traceback(shown) if shown else None,
-        blocked_hint=desk.blocked_hint(),
+        blocked_hint=desk.blocked.hint if desk and desk.blocked else None,
     )
 
 
@@ -236,8 +206,13 @@ class _Drive:
         self.tip: str | None = job.start
 
     async def to_the_end(self) -> None:
-        """Runs until nothing is next or a stop has no answer left."""
+        """Runs until nothing is next or a stop has no answer left.
+
+        A thread that is continued where questions already wait gets the first answers at once.
+        """
         payload, start, n_answered = self._job.payload, self._job.start, 0
+        if payload is None and start is None and (waiting := _asked(await self.snapshot())):
+            payload, n_answered = command_for(waiting, self._job.answers, 0) or (None, 0)
         while True:
             await self._segment(payload, start)
             state = await self.snapshot()
@@ -268,6 +243,7 @@ class _Drive:
         if self.tip is not None and state.config["configurable"].get("checkpoint_id") != self.tip:
             pinned = {"configurable": {"thread_id": self._job.thread, "checkpoint_id": self.tip}}
             state = await self._graph.aget_state(pinned)
+        self.tip = state.config["configurable"].get("checkpoint_id")
         return state if state.metadata is not None else None
 
 

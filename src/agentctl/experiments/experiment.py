@@ -1,0 +1,184 @@
+"""What is the same for all runs of one command, and running them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from agentctl.experiments.observed import Check
+from agentctl.experiments.resuming import Answers
+from agentctl.experiments.running import Ended, Limits, RunJob, run_all
+from agentctl.experiments.savers import open_saver
+from agentctl.records.copies import Place
+from agentctl.records.rows import MemoryItem
+from agentctl.records.runs import Plan
+from agentctl.sandbox.answers import Desk, Policy
+from agentctl.sandbox.recordings import Recording
+from agentctl.stores.base import Reader, Writer
+
+if TYPE_CHECKING:
+    from langgraph.pregel import Pregel
+
+NOT_CONFIGURATION = frozenset(
+    {"source", "step", "parents", "writes", "thread_id", "run_id", "run_attempt", "checkpoint_id", "checkpoint_ns",
+     "checkpoint_map", "counters_since_delta_snapshot", "created_by", "graph_version_info"}
+)  # fmt: skip
+"""Metadata that is LangGraph's bookkeeping of one run, never configuration to give back."""
+
+_INTERNAL = ("__", "langgraph_", "ls_", "lc_", "agentctl_")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One checkpoint of one thread. `profile` and `store` are how messages name where it is."""
+
+    thread: str
+    id: str
+    ns: str = ""
+    store: str = ""
+    profile: str = ""
+
+    @property
+    def place(self) -> Place:
+        """The target as a record."""
+        return Place(self.store, self.thread, self.id, self.profile)
+
+
+@dataclass(frozen=True, slots=True)
+class DebugStore:
+    """Where copies go and runs happen. `url` opens it and may hold a password; `writer` is it, open for writing."""
+
+    url: str
+    writer: Writer
+    profile: str = "debug"
+
+    def place(self, thread: str, id: str | None = None) -> Place:
+        """A thread of it as a record."""
+        return Place(self.writer.info.url, thread, id, self.profile)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """Everything that replays and forks of one command share.
+
+    Attributes:
+        source: Where the target lives; only read.
+        debug: Where its copies go and are run.
+        graph: The application's compiled graph.
+        graph_name: How the graph was named, for the plan.
+        policy: Where answers to tool calls come from, a fork's own answers aside.
+        recording: What the tools answered in the whole source thread.
+        limits: Limits of each run.
+        check: What failing means, or None.
+        answers: Answers to interrupts, in order or by interrupt id or node.
+        configurable: Configuration given on the command line; it wins over the recorded one.
+        context: Runtime context of the graph.
+        memory: Items of the memory store that runs see a copy of; None leaves the graph's own store out.
+        reason: Why, for the metadata of everything written; '' for none.
+        case: Name of the case that this belongs to.
+        on_plan: Called with the plan before anything is copied or run.
+        on_end: Called as each run ends.
+    """
+
+    source: Reader
+    debug: DebugStore
+    graph: Pregel[Any, Any, Any, Any]
+    graph_name: str = ""
+    policy: Policy = field(default_factory=Policy)
+    recording: Recording = field(default_factory=Recording)
+    limits: Limits = field(default_factory=Limits)
+    check: Check | None = None
+    answers: Answers = ()
+    configurable: Mapping[str, object] = field(default_factory=dict)
+    context: object = None
+    memory: Sequence[MemoryItem] | None = None
+    reason: str = ""
+    case: str = ""
+    masked: bool = False
+    on_plan: Callable[[Plan], None] | None = None
+    on_end: Callable[[Ended], None] | None = None
+
+
+def recorded_configurable(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Returns the configuration that a checkpoint's metadata recorded: its scalars, but for LangGraph's own.
+
+    Source: `get_checkpoint_metadata` (langgraph-checkpoint 4.3.2, checkpoint/base/__init__.py), which stores the
+    scalars of `configurable` in the metadata of every checkpoint, beside the run's own metadata.
+    """
+    return {
+        key: value
+        for key, value in metadata.items()
+        if isinstance(value, str | int | float | bool)
+        and key not in NOT_CONFIGURATION
+        and not key.startswith(_INTERNAL)
+    }
+
+
+def free_names(writer: Writer, thread: str, kind: str, n: int) -> tuple[str, ...]:
+    """Returns the next `n` thread names `THREAD.KIND-K` that the store does not have, K rising from the highest."""
+    pattern = re.compile(re.escape(f"{thread}.{kind}-") + r"(\d+)")
+    taken = [int(match[1]) for head in writer.heads(metadata=False) if (match := pattern.fullmatch(head.thread))]
+    first = max(taken, default=0) + 1
+    return tuple(f"{thread}.{kind}-{number}" for number in range(first, first + n))
+
+
+def provenance(target: Target, op: str, reason: str, *, as_node: str | None = None) -> dict[str, str]:
+    """Returns the flat metadata that says where a copy came from, what was done to it and why."""
+    facts = {"agentctl_origin": target.place.target, "agentctl_op": op}
+    if target.ns:
+        facts["agentctl_origin_ns"] = target.ns
+    if reason:
+        facts["agentctl_reason"] = reason
+    if as_node:
+        facts["agentctl_as_node"] = as_node
+    return facts
+
+
+def run_jobs(
+    experiment: Experiment, jobs: Sequence[RunJob], *, policy: Policy, after: str | None, kept: Iterable[str] = ()
+) -> tuple[Ended, ...]:
+    """Runs jobs on the debug store with every tool call answered by the policy.
+
+    Args:
+        experiment: The experiment.
+        jobs: The runs.
+        policy: The policy in force, a fork's answers included.
+        after: Checkpoint of the source thread from which the runs start, for the place in the recording.
+        kept: Call ids whose recorded answers are already in the copied rows.
+    """
+    from agentctl.sandbox.injection import sandboxed
+    from agentctl.stores.copying.clock import ids_after
+
+    def desk_for(job: RunJob) -> Desk:
+        return Desk(policy, experiment.recording.cursor(after, kept=frozenset(kept)))
+
+    def graph_for(job: RunJob) -> Pregel[Any, Any, Any, Any]:
+        if experiment.memory is None and experiment.graph.store is None:
+            return experiment.graph
+        return experiment.graph.copy(update={"store": memory_store(experiment.memory or ())})
+
+    for job in jobs:
+        for row in experiment.debug.writer.rows(job.thread, metadata=False)[:1]:
+            ids_after(row.id)
+    with sandboxed(experiment.graph):
+        return run_all(
+            jobs,
+            open_saver=lambda: open_saver(experiment.debug.url),
+            graph_for=graph_for,
+            desk_for=desk_for,
+            limits=experiment.limits,
+            context=experiment.context,
+            on_end=experiment.on_end,
+        )
+
+
+def memory_store(items: Iterable[MemoryItem]) -> Any:
+    """Returns a new in-memory store that holds the items: one run's own, the source is not touched."""
+    from langgraph.store.memory import InMemoryStore
+
+    store = InMemoryStore()
+    for item in items:
+        store.put(item.namespace, item.key, dict(item.value))
+    return store

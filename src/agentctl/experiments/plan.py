@@ -1,0 +1,113 @@
+"""What a replay or a fork is about to do, told before anything is copied or run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from agentctl.experiments.experiment import Experiment, recorded_configurable
+from agentctl.experiments.point import Point
+from agentctl.records.runs import Plan, PlannedTool
+from agentctl.sandbox.answers import Policy
+from agentctl.sandbox.calls import Call
+from agentctl.stores.reading.layout import INTERRUPT
+from agentctl.stores.reading.steps import StepReader
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+    from agentctl.sandbox.walk import Found
+
+
+def make_plan(
+    experiment: Experiment,
+    point: Point,
+    *,
+    nodes: tuple[str, ...],
+    policy: Policy,
+    warnings: Iterable[str] = (),
+) -> Plan:
+    """Returns the plan of runs that start at a point.
+
+    Args:
+        experiment: The experiment.
+        point: Where the runs start.
+        nodes: The nodes that start first, with their path; what follows is up to the graph.
+        policy: Where answers come from.
+        warnings: What to say about these runs beforehand.
+    """
+    from agentctl.sandbox.walk import walk
+
+    found = walk(experiment.graph)
+    recorded = recorded_configurable(point.row.metadata)
+    return Plan(
+        source=point.target.place,
+        nodes=nodes,
+        tools=tuple(_planned_tools(experiment, found, policy)),
+        interrupts=tuple(dict.fromkeys((*_breakpoints(experiment), *_questions(experiment, point)))),
+        configurable={**recorded, **experiment.configurable},
+        model=", ".join(found.models) or "none found",
+        masked=experiment.masked,
+        graph=experiment.graph_name,
+        warnings=(*_incomplete(found), *warnings),
+    )
+
+
+def _planned_tools(experiment: Experiment, found: Found, policy: Policy) -> Iterator[PlannedTool]:
+    """Yields each tool that can be called: those of the graph, then those that only the recording knows."""
+    tools: dict[str, BaseTool | None] = {}
+    for node in found.tool_nodes:
+        tools.update(node.node.tools_by_name)
+    for entry in found.tools:
+        tools.setdefault(entry.tool.name, entry.tool)
+    for name in sorted(experiment.recording.names):
+        tools.setdefault(name, None)
+    for name, tool in tools.items():
+        call = Call(name, {}, None, tool=tool)
+        effect = policy.effect(call) or "write"
+        yield PlannedTool(name, effect, ", else ".join(_sources(experiment, policy, call, effect)))
+
+
+def _sources(experiment: Experiment, policy: Policy, call: Call, effect: str) -> Iterator[str]:
+    """Yields where a tool's answers come from, in the order asked, up to the one that always answers."""
+    if any(name == call.name for name, _ in policy.substituted):
+        yield "answered"
+    if policy.mode == "recorded" and call.name in experiment.recording.names:
+        yield "recorded"
+    if call.name in policy.stubs:
+        yield "stub"
+    elif policy.live_tool(call) is not None:
+        yield "live"
+    elif policy.registry is not None and call.name in policy.registry:
+        yield "state" if effect == "state" else "stub"
+    elif effect == "state" and call.tool is not None:
+        yield "state"
+    else:
+        yield "blocked"
+
+
+def _breakpoints(experiment: Experiment) -> Iterator[str]:
+    for word, nodes in (
+        ("before", experiment.graph.interrupt_before_nodes),
+        ("after", experiment.graph.interrupt_after_nodes),
+    ):
+        for node in ["every node"] if nodes == "*" else nodes:
+            yield f"{word} {node}"
+
+
+def _questions(experiment: Experiment, point: Point) -> Iterator[str]:
+    """Yields the nodes that asked something in the source thread at the target or after it."""
+    target = point.target
+    asked = experiment.source.writes(target.thread, target.ns, channels=[INTERRUPT], value_bytes=0)
+    ids = sorted({write.checkpoint_id for write in asked if write.checkpoint_id >= target.id})
+    if not ids:
+        return
+    for tasks in StepReader(experiment.source, target.thread, target.ns).tasks(ids).values():
+        for task in tasks:
+            if task.interrupts:
+                yield f"{task.name} asks"
+
+
+def _incomplete(found: Found) -> Iterator[str]:
+    if not found.complete:
+        yield "the graph is too large to be searched to its end: tools may be missing from this plan, not from the gate"

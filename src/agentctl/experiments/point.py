@@ -1,0 +1,100 @@
+"""What stands at a target: its tasks, its messages, the calls that wait, and the rows they have left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentctl.codec.messages import messages_in
+from agentctl.errors import DecodeError, NotFound
+from agentctl.experiments.experiment import Target
+from agentctl.experiments.pairing import Pair, Pairing, pair_messages
+from agentctl.experiments.reports import message_channel
+from agentctl.records.messages import Message
+from agentctl.records.rows import CheckpointRow, WriteRow
+from agentctl.records.threads import Task
+from agentctl.stores.base import Reader
+from agentctl.stores.reading.lineage import no_checkpoint
+from agentctl.stores.reading.state import read_values
+from agentctl.stores.reading.steps import StepReader
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A checkpoint with what is needed to run or to change it.
+
+    Attributes:
+        target: Which checkpoint.
+        row: Its row.
+        tasks: Tasks of the step that runs from it, finished ones included.
+        writes: Writes stored on it, with their values.
+        values: Its inert channel values, as far as they can be read.
+        channel: The channel that holds the conversation, or None.
+        messages: The conversation as the checkpoint has it.
+        pairing: Its calls with their answers.
+    """
+
+    target: Target
+    row: CheckpointRow
+    tasks: tuple[Task, ...]
+    writes: tuple[WriteRow, ...]
+    values: Mapping[str, object]
+    channel: str | None
+    messages: tuple[Message, ...]
+    pairing: Pairing
+
+    @property
+    def next(self) -> tuple[str, ...]:
+        """Names of the nodes that run from it, with multiplicity, finished or not."""
+        return tuple(task.name for task in self.tasks)
+
+    @property
+    def unfinished(self) -> tuple[Task, ...]:
+        """Tasks without a stored result."""
+        return tuple(task for task in self.tasks if not task.finished)
+
+    @property
+    def open_pairs(self) -> tuple[Pair, ...]:
+        """Calls of the last AI message with calls that its values do not answer, where nothing else came after it."""
+        calling = max((pair.at for pair in self.pairing.pairs), default=None)
+        if calling is None or any(message.role != "tool" for message in self.messages[calling + 1 :]):
+            return ()
+        return self.pairing.open_calls(calling)
+
+
+def read_point(reader: Reader, target: Target) -> Point:
+    """Reads a target from its rows, without the graph.
+
+    Raises:
+        NotFound: There is no such checkpoint.
+    """
+    step = next(iter(StepReader(reader, target.thread, target.ns).steps([target.id])), None)
+    if step is None:
+        raise _missing(reader, target)
+    try:
+        values = read_values(reader, target.thread, target.ns, target.id).values
+    except DecodeError:
+        values = {}
+    channel = message_channel(values)
+    messages = messages_in(values[channel]) if channel else ()
+    return Point(
+        target=target,
+        row=step.row,
+        tasks=step.tasks,
+        writes=tuple(reader.writes(target.thread, target.ns, [target.id])),
+        values=values,
+        channel=channel,
+        messages=messages,
+        pairing=pair_messages(messages),
+    )
+
+
+def _missing(reader: Reader, target: Target) -> NotFound:
+    namespaces = reader.namespaces(target.thread)
+    if target.ns not in namespaces and namespaces:
+        return NotFound(
+            f"thread {target.thread} has no namespace {target.ns!r}",
+            hint=f"agentctl history {target.thread} --all",
+            candidates=[{"ns": ns} for ns in namespaces],
+        )
+    return no_checkpoint(target.thread, target.ns, target.id)

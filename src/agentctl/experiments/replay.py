@@ -1,0 +1,91 @@
+"""Replay: a checkpoint's step and all that follows it, executed again N times on copies, every tool answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from agentctl.errors import Refused
+from agentctl.experiments.experiment import (
+    Experiment,
+    Target,
+    free_names,
+    provenance,
+    recorded_configurable,
+    run_jobs,
+)
+from agentctl.experiments.plan import make_plan
+from agentctl.experiments.point import Point, read_point
+from agentctl.experiments.reports import all_side_effects, report_run, tally
+from agentctl.experiments.running import RunJob
+from agentctl.records.runs import ReplayReport
+from agentctl.stores.copying.execute import copy
+from agentctl.stores.copying.selection import for_replay
+
+
+def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
+    """Replays a checkpoint `n` times.
+
+    The copies are debug threads `THREAD.replay-K`, made in one transaction; the source is only read. A checkpoint in a
+    namespace is run from that very row, or refused.
+
+    Raises:
+        NotFound: There is no such checkpoint.
+        Refused: Nothing runs from it, or the rows cannot be run from there.
+    """
+    point = read_point(experiment.source, target)
+    if not point.tasks:
+        raise Refused(f"nothing runs from {target.id}: its next is empty", hint=_where_something_runs(point))
+    nodes = planned_nodes(point)
+    names = free_names(experiment.debug.writer, target.thread, "replay", n)
+    base = for_replay(experiment.source, target.thread, target.ns, target.id, names[0])
+    facts = provenance(target, "replay", experiment.reason)
+    warnings = tuple(_runs_again(point))
+    plan = make_plan(experiment, point, nodes=nodes, policy=experiment.policy, warnings=warnings)
+    if experiment.on_plan is not None:
+        experiment.on_plan(plan)
+    plans = [replace(base, as_thread=name, provenance=facts) for name in names]
+    copies = copy(experiment.source, experiment.debug.writer, plans)
+    jobs = [
+        RunJob(
+            thread=name,
+            start=base.run_from,
+            expected=nodes,
+            configurable={**recorded_configurable(point.row.metadata), **experiment.configurable},
+            metadata=facts,
+            answers=experiment.answers,
+        )
+        for name in names
+    ]
+    ended = run_jobs(experiment, jobs, policy=experiment.policy, after=target.id)
+    runs = [report_run(run, experiment.check) for run in ended]
+    return ReplayReport(
+        source=target.place,
+        plan=plan,
+        copies=copies,
+        group=tally(runs),
+        side_effects=all_side_effects(runs),
+        case=experiment.case,
+        warnings=warnings,
+    )
+
+
+def planned_nodes(point: Point) -> tuple[str, ...]:
+    """Returns the nodes that run from a point, with their path where it lies in a namespace."""
+    from agentctl.experiments.events import node_path
+
+    above = node_path(point.target.ns)
+    return tuple(f"{above}|{name}" if above else name for name in point.next)
+
+
+def _runs_again(point: Point) -> Iterator[str]:
+    """Yields what to know about tasks that had already finished in the source."""
+    done = [task.name for task in point.tasks if task.finished]
+    if done and point.unfinished:
+        yield f"finished in the source, and run again here: {', '.join(done)}"
+
+
+def _where_something_runs(point: Point) -> str:
+    if point.row.parent:
+        return f"its parent may: agentctl replay '{replace(point.target, id=point.row.parent).place.target}'"
+    return f"agentctl history {point.target.thread} lists checkpoints with what runs next"

@@ -1,0 +1,97 @@
+"""A scratch copy of a point, where a fork is made and checked before anything is written to the debug store.
+
+It is a SQLite file in a temporary folder: whatever a form turns out to be wrong about, nothing half-made is left.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agentctl.experiments.running import in_event_loop
+from agentctl.experiments.savers import open_saver
+from agentctl.stores.base import CopyPlan, Reader, Writer
+from agentctl.stores.copying.execute import copy
+from agentctl.stores.open import open_writer
+
+if TYPE_CHECKING:
+    from langgraph.pregel import Pregel
+    from langgraph.types import StateSnapshot
+
+T = TypeVar("T")
+
+THREAD = "scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """One thread, `THREAD`, in a store of its own, and the graph that runs there."""
+
+    url: str
+    writer: Writer
+    graph: Pregel[Any, Any, Any, Any]
+
+    def do(self, work: Callable[[Pregel[Any, Any, Any, Any]], Awaitable[T]]) -> T:
+        """Does async work with the graph on this store."""
+
+        async def with_saver() -> T:
+            async with open_saver(self.url) as saver:
+                return await work(self.graph.copy(update={"checkpointer": saver}))
+
+        return in_event_loop(with_saver())
+
+    def state(self, ns: str = "", id: str | None = None) -> StateSnapshot:
+        """Returns the graph's state: at a checkpoint, or now, with what finished tasks wrote applied."""
+
+        async def read(graph: Pregel[Any, Any, Any, Any]) -> StateSnapshot:
+            return await graph.aget_state(config(ns, id))
+
+        return self.do(read)
+
+    def update(self, updates: Sequence[Any], ns: str = "", id: str | None = None) -> str:
+        """Applies one super-step of LangGraph `StateUpdate`s and returns the id of the checkpoint that it made."""
+
+        async def apply(graph: Pregel[Any, Any, Any, Any]) -> str:
+            made = await graph.abulk_update_state(config(ns, id), [updates])
+            return str(made["configurable"]["checkpoint_id"])
+
+        return self.do(apply)
+
+    def settle(self) -> StateSnapshot:
+        """Ends a step whose tasks are all finished and returns the state before the next one; no node runs."""
+
+        async def step(graph: Pregel[Any, Any, Any, Any]) -> StateSnapshot:
+            await graph.ainvoke(None, config(), interrupt_before="*", durability="sync")
+            return await graph.aget_state(config())
+
+        return self.do(step)
+
+
+def config(ns: str = "", id: str | None = None) -> Any:
+    """Returns the LangGraph config of the scratch thread, of a namespace or of one checkpoint of it."""
+    configurable: dict[str, object] = {"thread_id": THREAD, "checkpoint_ns": ns}
+    return {"configurable": {**configurable, **({"checkpoint_id": id} if id else {})}}
+
+
+@contextmanager
+def scratch_copy(reader: Reader, plan: CopyPlan, graph: Pregel[Any, Any, Any, Any]) -> Iterator[Scratch]:
+    """Makes a scratch copy of a plan's rows; it is gone when the block ends.
+
+    Args:
+        reader: Where the rows are.
+        plan: Which rows; its target name is not used.
+        graph: The graph to look at them with.
+    """
+    with tempfile.TemporaryDirectory(prefix="agentctl-") as folder:
+        url = str(Path(folder) / "scratch.sqlite")
+        writer = open_writer(url)
+        try:
+            writer.setup()
+            copy(reader, writer, [replace(plan, as_thread=THREAD)])
+            yield Scratch(url, writer, graph)
+        finally:
+            writer.close()
