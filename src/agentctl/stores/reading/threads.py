@@ -1,0 +1,161 @@
+"""Listing threads: one head row each, filtered from the cheapest to the dearest, newest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from agentctl.records.rows import CheckpointRow, ThreadHead, id_time
+from agentctl.records.threads import ThreadQuery, ThreadStatus, ThreadSummary
+from agentctl.stores.base import Reader
+from agentctl.stores.reading.search import find_text
+from agentctl.stores.reading.status import first_error, status_of
+from agentctl.stores.reading.steps import StepReader
+
+_RUN_KEYS = frozenset({"run_id", "trace_id", "langsmith_run_id", "langsmith_trace_id"})
+"""Metadata keys that change with every run, so that a head row has only the last one."""
+
+
+class ThreadListing(Iterator[ThreadSummary]):
+    """Threads that match, found one by one while it is iterated; a search can stop at any time.
+
+    Attributes:
+        n_total: Threads in the store.
+        n_read: How many of them have been looked at so far, newest first.
+    """
+
+    def __init__(self, reader: Reader, query: ThreadQuery) -> None:
+        self._reader = reader
+        self._query = query
+        self._heads = reader.heads(metadata=bool(query.where))
+        self._n_found = 0
+        self._run_threads = {value: frozenset(reader.find_run(value)) for key, value in query.where if key in _RUN_KEYS}
+        self.n_total = len(self._heads)
+        self.n_read = 0
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the limit was reached with threads left unread."""
+        return self._is_full() and self.n_read < self.n_total
+
+    @property
+    def items(self) -> tuple[ThreadSummary, ...]:
+        """The matching threads that have not been iterated yet."""
+        return tuple(self)
+
+    def __iter__(self) -> ThreadListing:
+        return self
+
+    def __next__(self) -> ThreadSummary:
+        while not self._is_full() and self.n_read < self.n_total:
+            head = self._heads[self.n_read]
+            self.n_read += 1
+            summary = self._matching(head)
+            if summary is not None:
+                self._n_found += 1
+                return summary
+        raise StopIteration
+
+    def _is_full(self) -> bool:
+        return self._query.limit is not None and self._n_found >= self._query.limit
+
+    def _matching(self, head: ThreadHead) -> ThreadSummary | None:
+        if not _was_active(head, self._query) or not self._has_metadata(head):
+            return None
+        step = _Step(self._reader, head)
+        if self._query.status is not None and step.status != self._query.status:
+            return None
+        hit = find_text(self._reader, head.thread, self._query.grep) if self._query.grep else None
+        if self._query.grep and hit is None:
+            return None
+        return _summary(head, step, self._metadata(head), hit)
+
+    def _metadata(self, head: ThreadHead) -> Mapping[str, object]:
+        if self._query.where:
+            return head.head.metadata
+        return next((row.metadata for row in self._reader.rows(head.thread, "", ids=[head.head.id])), {})
+
+    def _has_metadata(self, head: ThreadHead) -> bool:
+        first: CheckpointRow | None = None
+        for key, value in self._query.where:
+            if key in _RUN_KEYS:
+                if head.thread not in self._run_threads[value]:
+                    return False
+                continue
+            row = head.head
+            if key not in row.metadata:
+                # A row that somebody wrote by hand lacks the metadata of the application's runs.
+                first = first or _first_row(self._reader, head)
+                row = first
+            if key not in row.metadata or not _is_as_text(row.metadata[key], value):
+                return False
+        return True
+
+
+def list_threads(reader: Reader, query: ThreadQuery) -> ThreadListing:
+    """Returns the threads that match a query, newest first, read as they are iterated.
+
+    `since` and `until` keep threads whose life, from first to last checkpoint, touches that span. `where` looks at the
+    head's metadata, and at the thread's first row where the head does not have the key; run and trace ids are looked
+    for in every row. `grep` reads the thread's writes and its newest states.
+
+    Args:
+        reader: The store.
+        query: All filters must hold.
+    """
+    return ThreadListing(reader, query)
+
+
+@dataclass(slots=True)
+class _Step:
+    """Status and error of a head, read when they are first asked for."""
+
+    reader: Reader
+    head: ThreadHead
+    _known: tuple[ThreadStatus, str | None] | None = None
+
+    @property
+    def status(self) -> ThreadStatus:
+        return self._read()[0]
+
+    @property
+    def error(self) -> str | None:
+        return self._read()[1]
+
+    def _read(self) -> tuple[ThreadStatus, str | None]:
+        if self._known is None:
+            id = self.head.head.id
+            tasks = StepReader(self.reader, self.head.thread, "", value_bytes=0).tasks([id]).get(id, ())
+            self._known = (status_of(tasks), first_error(tasks))
+        return self._known
+
+
+def _summary(head: ThreadHead, step: _Step, metadata: Mapping[str, object], hit: str | None) -> ThreadSummary:
+    return ThreadSummary(
+        thread=head.thread,
+        n_checkpoints=head.n_checkpoints,
+        head=head.head.id,
+        created_at=id_time(head.first_id),
+        updated_at=head.head.at,
+        status=step.status,
+        error=step.error if step.status == "error" else None,
+        metadata=metadata,
+        hit=hit,
+    )
+
+
+def _was_active(head: ThreadHead, query: ThreadQuery) -> bool:
+    updated, created = head.head.at, id_time(head.first_id)
+    if query.since is not None and (updated is None or updated < query.since):
+        return False
+    return query.until is None or (created is not None and created <= query.until)
+
+
+def _first_row(reader: Reader, head: ThreadHead) -> CheckpointRow:
+    return next(iter(reader.rows(head.thread, "", ids=[head.first_id])), head.head)
+
+
+def _is_as_text(stored: object, asked: str) -> bool:
+    """Compares a metadata value with text: text itself, anything else as JSON."""
+    return stored == asked if isinstance(stored, str) else json.dumps(stored, default=str) == asked
