@@ -220,8 +220,10 @@ def usable(entry: Recorded, call: Call) -> bool:
     """Returns whether a recorded answer is all of what the tool gave.
 
     It is not where one task answered several calls and wrote more than their messages, or led further than the plain
-    edges do: it cannot be told which of the calls did that.
+    edges do: it cannot be told which of the calls did that. Code that calls a tool itself writes the rest itself.
     """
+    if not call.by_tool_node:
+        return True
     return entry.kind != "partial" and not (entry.shared and extra_targets(entry, call))
 
 

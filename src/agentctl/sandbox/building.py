@@ -44,7 +44,7 @@ async def build(spec: GraphSpec, given: Given, around: AsyncExitStack) -> tuple[
         UsageError: it is no graph and gives none, or needs what is not given.
         NotFound: no such module or attribute.
     """
-    value = _attribute(_module(spec), spec)
+    value = attribute_of(module_of(spec), spec)
     if (compiled := _compiled(value)) is not None:
         return compiled
     if not callable(value):
@@ -69,7 +69,12 @@ async def build(spec: GraphSpec, given: Given, around: AsyncExitStack) -> tuple[
     return kind, compiled[1]
 
 
-def _module(spec: GraphSpec) -> ModuleType:
+def module_of(spec: GraphSpec) -> ModuleType:
+    """Imports the module that a spec names, by the name its project imports it by.
+
+    Raises:
+        NotFound: there is no such module.
+    """
     if spec.file is None:
         try:
             found = importlib.util.find_spec(spec.module)
@@ -91,7 +96,12 @@ def _module(spec: GraphSpec) -> ModuleType:
     return module
 
 
-def _attribute(module: ModuleType, spec: GraphSpec) -> object:
+def attribute_of(module: ModuleType, spec: GraphSpec) -> object:
+    """Returns the attribute that a spec names.
+
+    Raises:
+        NotFound: the module has none of that name; the candidates are like names.
+    """
     if hasattr(module, spec.attr):
         return getattr(module, spec.attr)
     public = [name for name, value in vars(module).items() if not name.startswith("_") and _may_be_graph(value, module)]

@@ -26,8 +26,9 @@ class Call:
         id: The model's call id, or None for a call made directly in a node.
         ns: Checkpoint namespace of the graph that makes the call, '' for the root.
         tool: The tool that would run, or None for a name that no tool has.
-        static_targets: Nodes that the calling node always leads to by plain edges; None where the node also routes by
-            condition, or the call is not made by a ToolNode.
+        by_tool_node: Whether a ToolNode makes the call, which takes what the tool gives for the graph; else code of the
+            application does and uses the result itself.
+        static_targets: Nodes that the ToolNode always leads to by plain edges; None where it also routes by condition.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Call:
     id: str | None
     ns: str = ""
     tool: BaseTool | None = None
+    by_tool_node: bool = False
     static_targets: frozenset[str] | None = None
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import traceback
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +23,7 @@ def graph_failed(spec: str, error: BaseException) -> GraphFailed:
         return GraphFailed(
             f"{spec} needs the environment variable {variable} ({said})",
             traceback=user_traceback(error),
-            hint=f"add --graph {shlex.quote(spec)} --env {variable}=DUMMY, or --allow-env {variable} to pass yours",
+            hint=f"add --env {variable}=DUMMY, or set {variable} yourself",
         )
     hint = None
     if isinstance(error, ModuleNotFoundError):

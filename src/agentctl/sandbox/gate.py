@@ -281,7 +281,7 @@ def _call(tool: BaseTool, tool_input: object, call_id: str | None, kwargs: Mappi
     frame = _frame.get()
     if frame is not None and frame.tool is tool and not frame.used:
         frame.used = True
-        return Call(tool.name, frame.args, frame.id, ns, tool, frame.static_targets)
+        return Call(tool.name, frame.args, frame.id, ns, tool, True, frame.static_targets)
     return Call(tool.name, model_args(tool, tool_input), call_id, ns, tool)
 
 

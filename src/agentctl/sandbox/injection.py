@@ -107,4 +107,4 @@ def _unregistered(desk: Desk, request: ToolCallRequest, found: FoundToolNode) ->
     """Returns the answer to a name that no tool has, or None: then the ToolNode says so itself, and nothing can run."""
     call = request.tool_call
     ns = toolnodes.namespace_of(request.runtime.config)
-    return desk.answer_only(Call(call["name"], dict(call["args"]), call["id"], ns, None, found.static_targets))
+    return desk.answer_only(Call(call["name"], dict(call["args"]), call["id"], ns, None, True, found.static_targets))

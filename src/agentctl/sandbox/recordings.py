@@ -187,7 +187,12 @@ class Cursor:
 
 
 def _answered(calls: Iterable[CallSite]) -> Sequence[Recorded]:
-    return [recorded_of(site) for site in calls if site.answer is not None]
+    return [recorded_of(site) for site in calls if is_answered(site)]
+
+
+def is_answered(site: CallSite) -> bool:
+    """Returns whether a site is an answered tool call; @task calls, whose arguments are not stored, are none."""
+    return site.answer is not None and site.answer.status != "unreadable" and isinstance(site.args, Mapping)
 
 
 def recorded_of(site: CallSite) -> Recorded:

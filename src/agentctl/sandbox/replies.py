@@ -32,7 +32,7 @@ def recorded_reply(given: Given, call: Call) -> object:
     """
     entry = given.entry
     goto = extra_targets(entry, call)
-    if entry.kind == "command" or goto:
+    if call.by_tool_node and (entry.kind == "command" or goto):
         return _command(given, call, goto)
     message = _revived(entry)
     if call.id is None:
