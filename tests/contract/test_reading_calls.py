@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.tools import tool
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -19,7 +20,8 @@ from agentctl.stores.base import Reader
 from agentctl.stores.open import open_reader
 from agentctl.stores.reading.calls import read_calls
 from agentctl.stores.reading.lineage import read_lineage
-from tests.catalog import CATALOG, config_of, sqlite_case
+from agentctl.stores.reading.state import read_values
+from tests.catalog import CATALOG, config_of, run_case, sqlite_case
 
 
 def calls_of(path: Path, thread: str, tip: str | None = None, **names: Any) -> tuple[CallSite, ...]:
@@ -32,16 +34,22 @@ def named(sites: tuple[CallSite, ...]) -> list[tuple[str, str, int]]:
 
 
 def check_places(graph: Any, reader: Reader, thread: str, sites: tuple[CallSite, ...]) -> None:
-    """Where a call is pending its step answers it; where it is answered the state holds the answer."""
+    """A call is pending at the parent of the checkpoint that holds its answer, which is the first to hold it."""
+    assert sites
     for site in sites:
-        config = config_of(thread, checkpoint_ns=site.ns)
-        pending = graph.checkpointer.get_tuple(config_of(thread, checkpoint_ns=site.ns, checkpoint_id=site.pending_at))
-        assert pending is not None
-        if site.answered_at is not None:
-            answered = graph.checkpointer.get_tuple(
-                config | {"configurable": config["configurable"] | {"checkpoint_id": site.answered_at}}
-            )
-            assert answered.parent_config["configurable"]["checkpoint_id"] == site.pending_at
+        if site.answered_at is None:
+            continue
+        place = {"thread_id": thread, "checkpoint_ns": site.ns, "checkpoint_id": site.answered_at}
+        answered = graph.checkpointer.get_tuple({"configurable": place})
+        assert answered.parent_config["configurable"]["checkpoint_id"] == site.pending_at
+        before, after = (
+            read_values(reader, thread, site.ns, id).values.get("messages", ())
+            for id in (site.pending_at, site.answered_at)
+        )
+        if site.args is not None:
+            assert site.answer is not None
+            assert site.answer.id not in {message["id"] for message in before}
+            assert site.answer.id in {message["id"] for message in after}
 
 
 def test_parallel_calls_of_an_agent_wait_and_are_answered_together(tmp_path: Path) -> None:
@@ -130,6 +138,26 @@ def test_calls_of_a_subagent_are_found_in_its_namespace(tmp_path: Path) -> None:
     ]
     assert [site.ns.partition(":")[0] for site in sites] == ["", "", "", "tools"]
     assert all(site.answer is not None and site.answered_at is not None for site in sites)
+
+
+def test_calls_on_postgres_are_those_on_sqlite(tmp_path: Path, fresh_postgres_url: str) -> None:
+    with PostgresSaver.from_conn_string(fresh_postgres_url) as saver:
+        saver.setup()
+        reader = open_reader(fresh_postgres_url)
+        for name in ("agent two turns", "agent asking", "agent corrected", "deep agent", "functional answered"):
+            case = CATALOG[name]
+            folder = tmp_path / case.thread
+            folder.mkdir()
+            graph = run_case(case, saver)
+            sites = read_calls(reader, read_lineage(reader, case.thread), task_names=["fetch", "approve"])
+            with sqlite_case(folder, case) as (path, _):
+                same = calls_of(path, case.thread, task_names=["fetch", "approve"])
+
+            check_places(graph, reader, case.thread, sites)
+            assert [(s.name, s.args, s.occurrence, s.answer and s.answer.text) for s in sites] == [
+                (s.name, s.args, s.occurrence, s.answer and s.answer.text) for s in same
+            ]
+        reader.close()
 
 
 @tool

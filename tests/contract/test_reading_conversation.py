@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels import DeltaChannel
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, _messages_delta_reducer
@@ -22,7 +23,7 @@ from agentctl.stores.base import Reader
 from agentctl.stores.open import open_reader
 from agentctl.stores.reading.conversation import pair_answers, read_conversation
 from agentctl.stores.reading.lineage import read_lineage
-from tests.catalog import CATALOG, config_of, sqlite_case
+from tests.catalog import CATALOG, config_of, run_case, sqlite_case
 
 WITH_MESSAGES = [
     "agent",
@@ -73,6 +74,18 @@ def test_each_message_has_the_checkpoint_that_first_held_it_on_every_branch(name
         reader = open_reader(str(path))
         for row in reader.rows(case.thread):
             check(reader, graph, case.thread, tip=row.id)
+
+
+def test_conversations_on_postgres_equal_those_of_the_loaded_graph(fresh_postgres_url: str) -> None:
+    with PostgresSaver.from_conn_string(fresh_postgres_url) as saver:
+        saver.setup()
+        reader = open_reader(fresh_postgres_url)
+        for name in WITH_MESSAGES:
+            case = CATALOG[name]
+            graph = run_case(case, saver)
+            for tip in {row.id for row in reader.rows(case.thread)} - {r.parent for r in reader.rows(case.thread)}:
+                check(reader, graph, case.thread, tip)
+        reader.close()
 
 
 class Delta(TypedDict, total=False):

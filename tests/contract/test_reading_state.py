@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agentctl.codec.packed import join_map, split_map
@@ -20,7 +21,7 @@ from agentctl.stores.open import open_reader
 from agentctl.stores.reading.layout import is_state_channel
 from agentctl.stores.reading.lineage import head_id
 from agentctl.stores.reading.state import read_values
-from tests.catalog import CATALOG, config_of, sqlite_case, sqlite_thread
+from tests.catalog import CATALOG, config_of, run_case, sqlite_case, sqlite_thread
 
 SERDE = JsonPlusSerializer()
 
@@ -34,6 +35,16 @@ def test_values_equal_those_of_the_loaded_graph(name: str, tmp_path: Path) -> No
     case = CATALOG[name]
     with sqlite_case(tmp_path, case) as (path, graph):
         compare_with_graph(open_reader(str(path)), graph, case.thread)
+
+
+def test_values_on_postgres_equal_those_of_the_loaded_graph(fresh_postgres_url: str) -> None:
+    with PostgresSaver.from_conn_string(fresh_postgres_url) as saver:
+        saver.setup()
+        reader = open_reader(fresh_postgres_url)
+        for name, case in CATALOG.items():
+            if not name.startswith("functional"):
+                compare_with_graph(reader, run_case(case, saver), case.thread)
+        reader.close()
 
 
 def compare_with_graph(reader: Reader, graph: Any, thread: str) -> None:

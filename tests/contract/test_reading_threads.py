@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 
@@ -16,7 +17,7 @@ from agentctl.records.threads import ThreadQuery
 from agentctl.stores.base import Reader
 from agentctl.stores.open import open_reader
 from agentctl.stores.reading.threads import list_threads
-from tests.catalog import CATALOG, config_of, run_case
+from tests.catalog import CATALOG, Saver, config_of, run_case
 
 STATUS = {
     "linear": "done",
@@ -44,7 +45,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def talk(saver: SqliteSaver, thread: str, text: str, **metadata: Any) -> Any:
+def talk(saver: Saver, thread: str, text: str, **metadata: Any) -> Any:
     builder = StateGraph(MessagesState)
     builder.add_node("reply", lambda state: {"messages": [AIMessage("It was delivered.")]})
     builder.add_edge(START, "reply")
@@ -57,8 +58,11 @@ def thread_of(name: str) -> str:
     return CATALOG[name].thread
 
 
-def found(path: Path, **query: Any) -> list[str]:
-    return [summary.thread for summary in list_threads(open_reader(str(path)), ThreadQuery(**{"limit": None, **query}))]
+def found(path: Path | str, **query: Any) -> list[str]:
+    reader = open_reader(str(path))
+    threads = [summary.thread for summary in list_threads(reader, ThreadQuery(**{"limit": None, **query}))]
+    reader.close()
+    return threads
 
 
 def test_threads_are_listed_newest_first_with_their_status(store: Path) -> None:
@@ -76,6 +80,18 @@ def test_threads_are_listed_newest_first_with_their_status(store: Path) -> None:
     assert "the bureau did not answer" in failed.error
     assert all(item.created_at and item.updated_at and item.created_at <= item.updated_at for item in items)
     assert all(item.error is None for item in items if item.status != "error")
+
+
+def test_threads_on_postgres_are_found_by_the_same_filters(fresh_postgres_url: str) -> None:
+    with PostgresSaver.from_conn_string(fresh_postgres_url) as saver:
+        saver.setup()
+        for name in ("failed", "agent"):
+            run_case(CATALOG[name], saver)
+        talk(saver, "chat", "Where is ORDER-7?", user_id="u-7")
+
+    assert found(fresh_postgres_url) == ["chat", thread_of("agent"), thread_of("failed")]
+    assert found(fresh_postgres_url, status="error", grep="bureau") == [thread_of("failed")]
+    assert found(fresh_postgres_url, where=(("user_id", "u-7"),), grep="order-7") == ["chat"]
 
 
 @pytest.mark.parametrize("status", ["done", "interrupted", "pending", "error", "empty"])
