@@ -7,9 +7,11 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Adds every command to the root."""
-    from agentctl.cli import history, resolve, show, threads
+    from agentctl.cli import diff, history, replay, resolve, show, threads
 
     app.command("threads")(threads.threads)
     app.command("history")(history.history)
     app.command("show")(show.show)
+    app.command("diff")(diff.diff)
     app.command("resolve")(resolve.resolve)
+    app.command("replay")(replay.replay)

@@ -28,7 +28,9 @@ def diff(
     The two may be in different threads or stores; ids survive copying, so the ancestor is found all the same.
 
     Example: agentctl diff prod::support-17 debug::support-17.fork-1
+
     JSON: agentctl.diff/1 {left, right, common, equal, messages, tool_calls, reply, state, interrupts}.
+
     Exit: 0 done, 1 differs (with --exit-code), 3 no such checkpoint.
     """
     env = ctx.obj
@@ -36,9 +38,8 @@ def diff(
         from agentctl.experiments.diff import diff_tips, read_tip
 
         sides = _sides(stores, left, right, ns)
-        found = diff_tips(
-            *(read_tip(opened.reader, opened.thread, checkpoint, at_ns) for opened, at_ns, checkpoint in sides)
-        )
+        tips = [read_tip(opened.reader, opened.thread, checkpoint, at_ns) for opened, at_ns, checkpoint in sides]
+        found = diff_tips(*tips)
         emit(
             env,
             Answer(
@@ -64,4 +65,4 @@ def _sides(stores: Stores, left: str, right: str | None, ns: str | None) -> list
     pair = opened.resolve_range()
     if pair is None:
         raise UsageError("diff takes two targets, or one range", hint=f"agentctl diff {left}~ {left}")
-    return [(opened, found.ns, found.id) for found in pair]
+    return [(opened, found.ns, found.id) for found in (pair.left, pair.right)]

@@ -9,12 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from agentctl.cli.env import Env
+from agentctl.cli.grouped import Where
 from agentctl.cli.output import warn
 from agentctl.config.load import Config, load_config
 from agentctl.config.stores import StoreChoice
-from agentctl.errors import AgentctlError, NotFound
 from agentctl.revisions.grammar import Range
-from agentctl.revisions.resolve import Resolution, resolve
+from agentctl.revisions.namespaces import pick_namespace
+from agentctl.revisions.resolve import RangeResolution, resolve, resolve_range
+from agentctl.revisions.scope import Resolution, find_id
 from agentctl.revisions.target import Target, parse_target
 
 if TYPE_CHECKING:
@@ -39,12 +41,13 @@ class Stores:
     config: Config
     flag: str | None
     schema: str | None
+    debug_flag: str | None
     stack: ExitStack
     open: dict[StoreChoice, Reader] = field(default_factory=dict)
 
     def choice(self, profile: str) -> StoreChoice:
         """Returns which store a target without (`''`) or with a profile is in."""
-        return self.config.store_of(profile or None, flag=self.flag, schema=self.schema)
+        return self.config.store_of(profile or None, self.flag, schema=self.schema, debug_flag=self.debug_flag)
 
     def reader(self, profile: str) -> Reader:
         """Returns the store opened for reading."""
@@ -66,13 +69,13 @@ class Stores:
 
 @dataclass
 class Opened:
-    """A target with its store open. `ns` is what `--ns` asked for, '' for the root graph."""
+    """A target with its store open. `ns` is what `--ns` asked for, a full name or a path of nodes, or None."""
 
     env: Env
     stores: Stores
     reader: Reader
     target: Target
-    ns: str
+    ns: str | None
     branch: str | None
 
     @property
@@ -90,6 +93,23 @@ class Opened:
         """How the store was chosen, with its access."""
         return self.stores.choice(self.target.profile)
 
+    @property
+    def full_ns(self) -> str:
+        """The namespace that `--ns` asked for by its full name, '' for the root graph.
+
+        Raises:
+            NotFound: the thread has no such namespace.
+        """
+        return pick_namespace(self.ns, self.facts.namespaces(), self.thread) if self.ns else ""
+
+    def branch_id(self, ns: str) -> str | None:
+        """Returns the full id of the tip that `--branch` names, or None.
+
+        Raises:
+            NotFound: no such checkpoint in the namespace.
+        """
+        return find_id(self.branch, self.facts, ns) if self.branch else None
+
     @cached_property
     def facts(self) -> StoredFacts:
         """What revisions of this thread are resolved against."""
@@ -97,31 +117,29 @@ class Opened:
 
         return StoredFacts(self.reader, self.thread)
 
+    def resolve_range(self) -> RangeResolution | None:
+        """Returns both ends of a range, or None where the target names one checkpoint."""
+        if not isinstance(self.target.rev, Range):
+            return None
+        return resolve_range(self.target.rev, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
+
     def resolve(self) -> Resolution:
         """Returns the one checkpoint that the target names."""
         return resolve(self.target.one, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
 
 
 @contextmanager
-def open_stores(env: Env, *, store: str | None = None, schema: str | None = None) -> Iterator[Stores]:
+def open_stores(
+    env: Env, *, store: str | None = None, schema: str | None = None, debug_store: str | None = None
+) -> Iterator[Stores]:
     """Gives the configured stores, opened as they are asked for and closed at the end."""
     config = load_config(env.cwd, env.environ)
     with ExitStack() as stack:
-        yield Stores(env, config, store, schema, stack)
+        yield Stores(env, config, store, schema, debug_store, stack)
 
 
 @contextmanager
-def open_target(
-    env: Env,
-    text: str,
-    *,
-    store: str | None = None,
-    schema: str | None = None,
-    ns: str | None = None,
-    branch: str | None = None,
-    literal: bool = False,
-    ranges: bool = False,
-) -> Iterator[Opened]:
+def open_target(env: Env, text: str, where: Where, *, ranges: bool = False) -> Iterator[Opened]:
     """Gives a parsed target with its store open for reading.
 
     Raises:
@@ -129,8 +147,8 @@ def open_target(
         Ambiguous: the text can be read in two ways.
         StoreError: the store cannot be opened.
     """
-    with open_stores(env, store=store, schema=schema) as stores:
-        yield open_in(stores, text, ns=ns, branch=branch, literal=literal, ranges=ranges)
+    with open_stores(env, store=where.store, schema=where.schema, debug_store=where.debug_store) as stores:
+        yield open_in(stores, text, ns=where.ns, branch=where.branch, literal=where.literal, ranges=ranges)
 
 
 def open_in(
@@ -151,17 +169,4 @@ def open_in(
         ranges=ranges,
         find_run=lambda profile, run_id: stores.reader(profile).find_run(run_id),
     )
-    return Opened(stores.env, stores, stores.reader(target.profile), target, ns or "", branch)
-
-
-__all__ = [
-    "AgentctlError",
-    "NotFound",
-    "Opened",
-    "Range",
-    "Stores",
-    "open_in",
-    "open_stores",
-    "open_target",
-    "page_size",
-]
+    return Opened(stores.env, stores, stores.reader(target.profile), target, ns, branch)

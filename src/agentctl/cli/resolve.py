@@ -5,28 +5,29 @@ from __future__ import annotations
 import typer
 
 from agentctl.cli import options
+from agentctl.cli.grouped import Where, expanded
 from agentctl.cli.opening import open_target
 from agentctl.cli.output import Answer, emit
 from agentctl.render.machine import document
 
 
+@expanded
 def resolve(
     ctx: typer.Context,
     target: options.Target,
-    ns: options.Namespace = None,
-    branch: options.Branch = None,
-    store: options.Store = None,
-    schema: options.Schema = None,
-    literal: options.Literal = False,
+    where: Where,
     as_json: options.Json = False,
 ) -> None:
     """Print the full id of the checkpoint that a target names, and why it is that one.
 
     Example: agentctl resolve 'prod::support-17@call:lookup_order'
-    JSON: agentctl.resolve/1 {store, thread, ns, id, why, notes}. Exit: 0 done, 2 syntax, 3 nothing or several.
+
+    JSON: agentctl.resolve/1 {store, thread, ns, id, why, notes}.
+
+    Exit: 0 done, 2 syntax, 3 nothing or several.
     """
     env = ctx.obj
-    with open_target(env, target, store=store, schema=schema, ns=ns, branch=branch, literal=literal) as opened:
+    with open_target(env, target, where) as opened:
         found = opened.resolve()
         body = {
             "store": opened.reader.info.url,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from agentctl.cli import options
+from agentctl.cli.grouped import Where, expanded
 from agentctl.cli.opening import Opened, open_target
 from agentctl.cli.output import Answer, emit
 from agentctl.codec.jsontext import dumps
@@ -16,9 +17,11 @@ from agentctl.render import conversation as talk_rendering
 from agentctl.render.machine import document
 
 
+@expanded
 def show(
     ctx: typer.Context,
     target: options.Target,
+    where: Where,
     messages: Annotated[
         bool, typer.Option("--messages", help="The branch as a conversation, calls beside results.")
     ] = False,
@@ -36,11 +39,6 @@ def show(
     grep: Annotated[
         str | None, typer.Option("--grep", metavar="TEXT", help="With --messages: those that contain it.")
     ] = None,
-    ns: options.Namespace = None,
-    branch: options.Branch = None,
-    store: options.Store = None,
-    schema: options.Schema = None,
-    literal: options.Literal = False,
     as_json: options.Json = False,
 ) -> None:
     """Show one checkpoint: what it changed, pending tasks, last messages; or --messages, --call, --channel.
@@ -48,13 +46,16 @@ def show(
     Reads stored rows alone: no graph is loaded, no stored type is imported.
 
     Example: agentctl show prod::support-17 --messages
+
     JSON: agentctl.show/1 {thread, ns, id, parent, metadata, values, changed, next, tasks}; agentctl.messages/1;
-    agentctl.show.call/1; agentctl.show.value/1. Exit: 0 done, 3 no such checkpoint, channel or call.
+    agentctl.show.call/1; agentctl.show.value/1.
+
+    Exit: 0 done, 3 no such checkpoint, channel or call.
     """
     if sum((messages, call is not None, channel is not None)) > 1:
         raise UsageError("--messages, --call and --channel exclude each other")
     env = ctx.obj
-    with open_target(env, target, store=store, schema=schema, ns=ns, branch=branch, literal=literal) as opened:
+    with open_target(env, target, where) as opened:
         if messages:
             answer = _conversation(
                 opened, None if everything or env.as_json or not env.is_terminal else last, grep, full

@@ -45,7 +45,10 @@ def threads(
     Reads ids and metadata alone; states only for --grep.
 
     Example: agentctl threads prod:: --where user_id=u-1042 --since 3h
-    JSON: agentctl.threads/1 {store, items, n_total, truncated}. Exit: 0 done, 4 no such store.
+
+    JSON: agentctl.threads/1 {store, items, n_total, truncated}.
+
+    Exit: 0 done, 4 no such store.
     """
     env = ctx.obj
     query = ThreadQuery(

@@ -111,7 +111,7 @@ def load_examples(path: Path) -> tuple[Example, ...]:
 
 
 def merge(old: Sequence[Example], new: Iterable[Example]) -> tuple[tuple[Example, ...], int]:
-    """Returns the examples together, a new one in the place of an old one of its id, and how many are not replacements."""
+    """Returns the examples together, a new one in the place of an old one of its id, and how many replace none."""
     together = {example.id: example for example in old}
     n_before = len(together)
     for example in new:

@@ -1,0 +1,149 @@
+"""What `replay`, `fork` and `diagnose` share: the debug store, the graph, the case, the plan on stderr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentctl.cli.grouped import RunOptions
+from agentctl.cli.opening import Opened
+from agentctl.cli.output import say
+from agentctl.errors import UsageError
+from agentctl.records.runs import Plan, RunGroup, SideEffects
+from agentctl.render.runs import plan_lines
+from agentctl.revisions.scope import Resolution
+
+if TYPE_CHECKING:
+    from agentctl.experiments.checks import Clause
+    from agentctl.experiments.experiment import DebugStore, Experiment, Target
+    from agentctl.experiments.prepare import GraphSource, Settings
+
+ESCAPED_OR_BLOCKED, GRAPH_RAISED, ANSWER_IS_NO = 5, 6, 1
+
+
+def read_settings(opened: Opened, options: RunOptions, case: str) -> Settings:
+    """Returns the run options parsed."""
+    from agentctl.experiments import prepare
+    from agentctl.experiments.running import Limits
+
+    return prepare.Settings(
+        tools=prepare.parse_tools(options.tools),
+        stubs=prepare.parse_stubs(options.stub or ()),
+        live_reads=options.live_reads,
+        effects=prepare.parse_effects(options.effect or ()),
+        answers=prepare.parse_answers(options.resume or ()),
+        configurable=prepare.parse_configurable(options.configurable or ()),
+        context=_context(options.context, opened.env.cwd),
+        limits=Limits(options.timeout, options.max_steps),
+        env=prepare.parse_env(options.env or ()),
+        reason=options.reason or "",
+        case=case,
+        cwd=opened.env.cwd,
+    )
+
+
+def read_check(opened: Opened, options: RunOptions) -> Clause | None:
+    """Returns the check of `--check`, or None."""
+    from agentctl.experiments.checks import parse_checks
+
+    return parse_checks(options.check or (), opened.env.cwd)
+
+
+def find_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphSource:
+    """Returns the graph that `--graph`, the thread's metadata or the only workflow names."""
+    from agentctl.experiments.prepare import GraphSource
+
+    row = opened.reader.rows(opened.thread, found.ns, ids=[found.id])[0]
+    choice = opened.config.graph_for(row.metadata, options.graph)
+    workflow = choice.workflow
+    return GraphSource(
+        graph=choice.graph,
+        name=choice.name,
+        sandbox=workflow.sandbox if workflow else None,
+        production=workflow.production if workflow else None,
+        model=options.model or (workflow.model if workflow else None),
+    )
+
+
+@contextmanager
+def debug_store(opened: Opened, options: RunOptions) -> Iterator[DebugStore]:
+    """Gives the store that copies go to, made where it is missing."""
+    from agentctl.experiments.experiment import DebugStore
+    from agentctl.stores.open import open_writer
+
+    choice = opened.config.target_of(options.to, debug_flag=opened.stores.debug_flag)
+    writer = open_writer(choice.url, profile=choice.profile, schema=choice.schema)
+    try:
+        writer.setup()
+        yield DebugStore(choice.url, writer, choice.profile)
+    finally:
+        writer.close()
+
+
+@contextmanager
+def experiment(
+    opened: Opened, found: Resolution, options: RunOptions, verb: str, case: str = ""
+) -> Iterator[tuple[Experiment, Target]]:
+    """Gives an experiment and its target; the plan goes to stderr before anything is copied or run."""
+    from agentctl.experiments.experiment import Target
+    from agentctl.experiments.prepare import prepared
+
+    info = opened.reader.info
+    target = Target(opened.thread, found.id, found.ns, info.url, info.profile)
+
+    def tell(plan: Plan) -> None:
+        for line in plan_lines(plan, verb):
+            say(opened.env, line)
+
+    with (
+        debug_store(opened, options) as debug,
+        prepared(
+            opened.reader,
+            debug,
+            target,
+            find_graph(opened, found, options),
+            read_settings(opened, options, case),
+            check=read_check(opened, options),
+            branch=opened.branch_id(found.ns),
+            on_plan=tell,
+        ) as ready,
+    ):
+        yield ready, target
+
+
+def exit_code(groups: Sequence[RunGroup], effects: SideEffects) -> int:
+    """Returns the exit code of runs: escaped, then raised, then blocked, then a failing check."""
+    runs = [run for group in groups for run in group.runs]
+    if effects.escaped:
+        return ESCAPED_OR_BLOCKED
+    if any(run.status == "error" for run in runs):
+        return GRAPH_RAISED
+    if any(run.status == "blocked" for run in runs):
+        return ESCAPED_OR_BLOCKED
+    return ANSWER_IS_NO if any(run.failed for run in runs) else 0
+
+
+def _context(text: str | None, cwd: Path) -> dict[str, object] | None:
+    if text is None:
+        return None
+    value = read_json(text, cwd, "--context")
+    if not isinstance(value, dict):
+        raise UsageError("--context takes a JSON object", hint="""--context '{"user_id": "u-1"}'""")
+    return value
+
+
+def read_json(text: str, cwd: Path, flag: str) -> object:
+    """Returns the value of JSON text, or of the file that `@FILE` names.
+
+    Raises:
+        UsageError: no such file, or not JSON.
+    """
+    try:
+        return json.loads((cwd / text[1:]).read_text("utf-8") if text.startswith("@") else text)
+    except OSError as error:
+        raise UsageError(f"{flag} {text}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{flag} {text}: not JSON: {error}") from error

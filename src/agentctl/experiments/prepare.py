@@ -1,0 +1,266 @@
+"""From a target and what the user said to an experiment that can run: graph, registry, recording, policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentctl.errors import Refused, UsageError
+from agentctl.experiments.experiment import DebugStore, Experiment, Target, recorded_configurable
+from agentctl.experiments.observed import Check
+from agentctl.experiments.resuming import Answers
+from agentctl.experiments.running import Ended, Limits
+from agentctl.records.runs import Effect, Plan
+from agentctl.sandbox.answers import Policy, ToolsMode
+from agentctl.sandbox.effects import Effects
+from agentctl.sandbox.recordings import Recording
+from agentctl.stores.base import Reader
+from agentctl.stores.reading.calls import read_calls
+from agentctl.stores.reading.lineage import read_lineage, read_tree
+
+EFFECTS: tuple[Effect, ...] = ("read", "write", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSource:
+    """Where an application's code is.
+
+    Attributes:
+        graph: `path.py:attr` or `package.module:attr`.
+        name: What messages call it.
+        sandbox: Its sandbox tool registry, or None.
+        production: Its production tool registry, or None; used for live reads alone.
+        model: `provider:model` for a graph that takes one, or None.
+    """
+
+    graph: str
+    name: str
+    sandbox: str | None = None
+    production: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person chose for the runs of one command.
+
+    Attributes:
+        tools: `recorded`, or `sandbox` to leave the recording out.
+        stubs: Answers by tool name, given by hand.
+        live_reads: Whether tools of effect `read` may really run.
+        effects: Effects said by hand.
+        answers: Answers to interrupts.
+        configurable: Configuration over the recorded one.
+        context: Runtime context of the graph.
+        limits: Limits of each run.
+        env: Environment variables for the graph.
+        reason: Why.
+        case: Case name.
+        cwd: Folder that relative paths start at.
+    """
+
+    tools: ToolsMode = "recorded"
+    stubs: Mapping[str, object] = field(default_factory=dict)
+    live_reads: bool = False
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    answers: Answers = ()
+    configurable: Mapping[str, object] = field(default_factory=dict)
+    context: Mapping[str, object] | None = None
+    limits: Limits = field(default_factory=Limits)
+    env: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    case: str = ""
+    cwd: Path = field(default_factory=Path.cwd)
+
+
+@contextmanager
+def prepared(
+    source: Reader,
+    debug: DebugStore,
+    target: Target,
+    graph: GraphSource,
+    settings: Settings,
+    *,
+    check: Check | None = None,
+    branch: str | None = None,
+    on_plan: Callable[[Plan], None] | None = None,
+    on_end: Callable[[Ended], None] | None = None,
+) -> Iterator[Experiment]:
+    """Gives an experiment on a target, its graph loaded for the time of the block.
+
+    Args:
+        source: Where the target lives; only read.
+        debug: Where copies go.
+        target: The checkpoint.
+        graph: The application.
+        settings: What a person chose.
+        check: What failing means.
+        branch: Tip of the branch whose recorded answers come first; None for the newest tip above the target.
+        on_plan: Called with the plan before anything is copied or run.
+        on_end: Called as each run ends.
+
+    Raises:
+        UsageError: an option names what the graph does not have, or a context is missing.
+        NotFound: no such target, file or attribute.
+        GraphFailed: importing or building the graph raised.
+        Refused: the debug store is the source itself.
+    """
+    from agentctl.sandbox.environment import environment, import_path
+    from agentctl.sandbox.loading import load_graph, require_context
+    from agentctl.sandbox.registries import load_registry
+    from agentctl.sandbox.specs import parse_spec
+
+    _refuse_same_store(source, debug, target)
+    recording = read_recording(source, target, branch)
+    metadata = next(iter(source.rows(target.thread, target.ns, ids=[target.id]))).metadata
+    configurable = {**recorded_configurable(metadata), **settings.configurable}
+    with ExitStack() as stack:
+        stack.enter_context(environment(settings.env))
+        stack.enter_context(import_path(parse_spec(graph.graph, cwd=settings.cwd).paths))
+        sandbox = load_registry(graph.sandbox, cwd=settings.cwd) if graph.sandbox else None
+        live = load_registry(graph.production, cwd=settings.cwd) if graph.production and settings.live_reads else None
+        loaded = stack.enter_context(
+            load_graph(
+                graph.graph,
+                registry=sandbox,
+                model=graph.model,
+                config={"configurable": configurable},
+                env=settings.env,
+                cwd=settings.cwd,
+            )
+        )
+        require_context(loaded.graph, settings.context)
+        if graph.model is not None and loaded.kind != "build_graph":
+            raise UsageError(f"--model needs a graph that takes its model: {graph.name} does not")
+        registries = tuple(registry for registry in (sandbox, live) if registry is not None)
+        policy = Policy(
+            mode=settings.tools,
+            stubs=settings.stubs,
+            registry=sandbox,
+            effects=Effects(settings.effects, registries),
+            live_reads=settings.live_reads,
+            live=live,
+        )
+        yield Experiment(
+            source=source,
+            debug=debug,
+            graph=loaded.graph,
+            graph_name=graph.name,
+            policy=policy,
+            recording=recording,
+            limits=settings.limits,
+            check=check,
+            answers=settings.answers,
+            configurable=settings.configurable,
+            context=settings.context,
+            memory=source.memory(),
+            reason=settings.reason,
+            case=settings.case,
+            on_plan=on_plan,
+            on_end=on_end,
+        )
+
+
+def read_recording(source: Reader, target: Target, branch: str | None = None) -> Recording:
+    """Returns what the tools answered in the whole thread: the target's branch first, then all other branches.
+
+    The branch goes on below the target to `branch`, or to the tip that the customer saw: the newest one that descends
+    from the target without an update or fork after it where there is one, else the newest.
+    """
+    tree = read_tree(source, target.thread)
+    tips = list(tree.tips)
+    root = target.id if not target.ns else None
+    below = [tip for tip in tips if root is None or root in set(tree.chain(tip))]
+    first = branch or next(iter(_untouched(source, target.thread, below, tree.chain)), None) or next(iter(below), None)
+    ordered = [*([first] if first else []), *(tip for tip in tips if tip != first)]
+    groups = [read_calls(source, read_lineage(source, target.thread, "", tip)) for tip in ordered]
+    return Recording.of(groups[0], *groups[1:]) if groups else Recording()
+
+
+def _untouched(
+    source: Reader, thread: str, tips: Sequence[str], chain: Callable[[str], Iterator[str]]
+) -> Iterator[str]:
+    """Yields the tips whose branch holds no row that a person made."""
+    for tip in tips:
+        rows = source.rows(thread, "", ids=list(chain(tip)))
+        if all(row.source not in ("update", "fork") for row in rows):
+            yield tip
+
+
+def parse_stubs(texts: Sequence[str]) -> dict[str, object]:
+    """Returns `--stub NAME=JSON` values by tool name; text that is not JSON stands for itself.
+
+    Raises:
+        UsageError: a text has no `=`.
+    """
+    return {name: _json_or_text(value) for name, value in (_pair(text, "--stub", "NAME=JSON") for text in texts)}
+
+
+def parse_effects(texts: Sequence[str]) -> dict[str, Effect]:
+    """Returns `--effect NAME=read|write|state` values by tool name.
+
+    Raises:
+        UsageError: a text has no `=` or names no effect.
+    """
+    found: dict[str, Effect] = {}
+    for text in texts:
+        name, value = _pair(text, "--effect", "NAME=read|write|state")
+        effect = next((known for known in EFFECTS if known == value), None)
+        if effect is None:
+            raise UsageError(f"--effect {text}: no effect {value}", hint="read, write or state")
+        found[name] = effect
+    return found
+
+
+def parse_configurable(texts: Sequence[str]) -> dict[str, object]:
+    """Returns `--configurable KEY=VALUE` values; JSON where it is JSON, else text."""
+    return {key: _json_or_text(value) for key, value in (_pair(text, "--configurable", "KEY=VALUE") for text in texts)}
+
+
+def parse_env(texts: Sequence[str]) -> dict[str, str]:
+    """Returns `--env NAME=VALUE` values."""
+    return dict(_pair(text, "--env", "NAME=VALUE") for text in texts)
+
+
+def parse_tools(text: str) -> ToolsMode:
+    """Returns the mode of `--tools`.
+
+    Raises:
+        UsageError: it is neither `recorded` nor `sandbox`.
+    """
+    if text == "recorded":
+        return "recorded"
+    if text == "sandbox":
+        return "sandbox"
+    raise UsageError(f"--tools {text} is not for experiments", hint="--tools recorded, or --tools sandbox")
+
+
+def parse_answers(texts: Sequence[str]) -> Answers:
+    """Returns the answers of `--resume`, in order; each is JSON, or text that is not JSON."""
+    return tuple(_json_or_text(text) for text in texts)
+
+
+def _pair(text: str, flag: str, form: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"{flag} takes {form}, not {text!r}")
+    return name, value
+
+
+def _json_or_text(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _refuse_same_store(source: Reader, debug: DebugStore, target: Target) -> None:
+    """A debug store may hold the source thread too, when a debug thread is looked into; its rows are only read."""
+    if debug.writer.info.url == source.info.url and source.info.profile not in ("", "debug"):
+        raise Refused(
+            f"the debug store is the same as profile {source.info.profile}, where {target.thread} lives",
+            hint="--debug-store FILE.sqlite",
+        )
