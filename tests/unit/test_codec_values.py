@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
 
 import ormsgpack
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentctl.codec.tree import EMPTY, JSON_CONSTRUCTOR, Opaque, Typed
 from agentctl.codec.values import decode, pack, plain, unpack
@@ -199,3 +202,20 @@ def test_another_cipher_is_named() -> None:
 
 def test_the_empty_mark_is_one_object() -> None:
     assert unpack(Stored("empty", b"")) is EMPTY
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_are_a_value_or_a_decode_error(data: bytes) -> None:
+    for kind in ("msgpack", "json"):
+        with contextlib.suppress(DecodeError):
+            decode(Stored(kind, data))
+
+
+@given(st.data())
+def test_a_damaged_message_is_a_value_or_a_decode_error(data: st.DataObject) -> None:
+    whole = ext(5, "langchain_core.messages.human", "HumanMessage", {"content": "hi", "id": "1", "type": "human"}).data
+    at = data.draw(st.integers(0, len(whole) - 1))
+    damaged = whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :]
+
+    with contextlib.suppress(DecodeError):
+        decode(Stored("msgpack", damaged))
