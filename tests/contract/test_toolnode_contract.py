@@ -97,9 +97,14 @@ def test_no_tool_class_of_langchain_core_overrides_run() -> None:
 
 
 def test_validation_raises_what_the_tool_would_raise() -> None:
-    with pytest.raises(ValueError, match="order_id"):
-        toolnodes.rejection(sample, {"state": {}, "store": None, "runtime": None}, "c1")
-    assert toolnodes.rejection(sample, {"order_id": "A1", "state": {}, "store": None, "runtime": None}, "c1") is None
+    @tool
+    def pay(amount: float, state: Annotated[dict[str, Any], InjectedState]) -> str:
+        """Pays."""
+        return str(amount)
+
+    with pytest.raises(ValueError, match="amount"):
+        toolnodes.rejection(pay, {"amount": "a lot", "state": {}}, "c1")
+    assert toolnodes.rejection(pay, {"amount": "1.5", "state": {}}, "c1") is None
 
 
 @pytest.mark.parametrize("name", ["_format_output", "_handle_tool_error", "_handle_validation_error"])

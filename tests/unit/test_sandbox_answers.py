@@ -54,12 +54,8 @@ def served(desk: Desk, call: Call) -> str:
 
 
 def test_a_substituted_answer_comes_before_everything_and_holds_for_every_later_call() -> None:
-    policy = Policy(
-        substituted={lookup().key: Substitute("lost")},
-        stubs={"lookup_order": "stub"},
-        registry=registry(),
-        effects=reads(),
-    )
+    fork = {lookup().key: Substitute("lost")}
+    policy = Policy(substituted=fork, stubs={"lookup_order": "stub"}, registry=registry(), effects=reads())
     desk = Desk(policy, recorded("delivered").cursor())
     assert [served(desk, lookup(id=f"c{i}")) for i in range(3)] == ["answered"] * 3
     reply = desk.admit(lookup(id="c9")).reply

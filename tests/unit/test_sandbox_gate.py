@@ -12,6 +12,7 @@ import pytest
 from langchain_core.tools import BaseTool, tool
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
+from pydantic import Field
 
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.calls import CallBlocked
@@ -302,7 +303,7 @@ class OwnWay(BaseTool):
 
     name: str = "own_way"
     description: str = "Goes its own way."
-    ran: list[Any] = []
+    ran: list[Any] = Field(default_factory=list)
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
         return self._run(input)
