@@ -21,6 +21,7 @@ from agentctl.stores.open import open_reader
 from agentctl.stores.reading.layout import is_state_channel
 from agentctl.stores.reading.lineage import head_id
 from agentctl.stores.reading.state import read_values
+from agentctl.stores.reading.view import read_checkpoint
 from tests.catalog import CATALOG, config_of, run_case, sqlite_case, sqlite_thread
 
 SERDE = JsonPlusSerializer()
@@ -65,10 +66,11 @@ def test_a_delta_channel_with_a_reducer_of_the_app_shows_its_writes(tmp_path: Pa
         reader = open_reader(str(path))
         read = read_values(reader, case.thread, "", head_id(reader, case.thread))
         notes = graph.get_state(config_of(case.thread)).values["notes"]
+        assert read.values["notes"] == {"$writes": [[note] for note in notes]}
+        view = read_checkpoint(reader, case.thread, "", head_id(reader, case.thread))
 
-    assert read.values["notes"] == {"$writes": [[note] for note in notes]}
-    assert "notes" in read.notes
-    assert "messages" not in read.notes
+    assert read.notes.keys() == {"notes"}
+    assert view.notes == read.notes
 
 
 def test_an_update_given_with_an_answer_is_noted(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -200,6 +202,7 @@ def test_a_search_tells_how_far_it_read(store: Path) -> None:
     assert next(listing).thread == "chat-0"
     assert listing.n_read == 3
     assert list(listing) == []
+    assert [item.thread for item in listing.items] == ["chat-0"]
 
 
 def test_listing_reads_one_head_row_a_thread_and_no_state(store: Path) -> None:
@@ -227,3 +230,17 @@ class Counting:
             return method(thread, *args, **kwargs)
 
         return noting
+
+
+def test_a_thread_that_cannot_be_read_is_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "threads.sqlite"
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        saver.setup()
+        for name in ("linear", "agent"):
+            run_case(CATALOG[name], saver)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE checkpoints SET checkpoint = x'c1' WHERE thread_id = ?", (thread_of("agent"),))
+
+    assert found(path) == [thread_of("agent"), thread_of("linear")]
+    assert found(path, grep="no refund") == [thread_of("agent")]
+    assert found(path, grep="nothing") == []

@@ -133,6 +133,8 @@ class CheckpointView:
     wrote: tuple[str, ...] = ()
     unreadable: Mapping[str, str] | None = None
     messages: tuple[Message, ...] = ()
+    notes: Mapping[str, str] | None = None
+    """What to know about a channel's value that is shown, such as that its reducer is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class ThreadListing(Iterator[ThreadSummary]):
         self._reader = reader
         self._query = query
         self._heads = reader.heads(metadata=bool(query.where))
-        self._n_found = 0
+        self._found: list[ThreadSummary] = []
         self._run_threads = {value: frozenset(reader.find_run(value)) for key, value in query.where if key in _RUN_KEYS}
         self.n_total = len(self._heads)
         self.n_read = 0
@@ -41,8 +41,10 @@ class ThreadListing(Iterator[ThreadSummary]):
 
     @property
     def items(self) -> tuple[ThreadSummary, ...]:
-        """The matching threads that have not been iterated yet."""
-        return tuple(self)
+        """All threads that match, those iterated before included."""
+        for _ in self:
+            pass
+        return tuple(self._found)
 
     def __iter__(self) -> ThreadListing:
         return self
@@ -53,12 +55,12 @@ class ThreadListing(Iterator[ThreadSummary]):
             self.n_read += 1
             summary = self._matching(head)
             if summary is not None:
-                self._n_found += 1
+                self._found.append(summary)
                 return summary
         raise StopIteration
 
     def _is_full(self) -> bool:
-        return self._query.limit is not None and self._n_found >= self._query.limit
+        return self._query.limit is not None and len(self._found) >= self._query.limit
 
     def _matching(self, head: ThreadHead) -> ThreadSummary | None:
         if not _was_active(head, self._query) or not self._has_metadata(head):

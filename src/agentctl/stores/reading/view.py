@@ -56,6 +56,7 @@ def read_checkpoint(
         wrote=step.wrote,
         unreadable=values.unreadable or None,
         messages=_messages(values.values),
+        notes=values.notes or None,
     )
 
 
