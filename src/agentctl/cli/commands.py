@@ -7,7 +7,7 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Adds every command to the root."""
-    from agentctl.cli import diff, history, replay, resolve, show, threads
+    from agentctl.cli import diagnose, diff, fork, history, replay, resolve, show, threads
 
     app.command("threads")(threads.threads)
     app.command("history")(history.history)
@@ -15,3 +15,5 @@ def register(app: typer.Typer) -> None:
     app.command("diff")(diff.diff)
     app.command("resolve")(resolve.resolve)
     app.command("replay")(replay.replay)
+    app.command("fork")(fork.fork)
+    app.command("diagnose")(diagnose.diagnose)

@@ -8,17 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentctl.cli.grouped import RunOptions
+from agentctl.cli.grouped import FormOptions, RunOptions
 from agentctl.cli.opening import Opened
 from agentctl.cli.output import say
 from agentctl.errors import UsageError
 from agentctl.records.runs import Plan, RunGroup, SideEffects
 from agentctl.render.runs import plan_lines
+from agentctl.revisions.grammar import Call, Id, Revision
 from agentctl.revisions.scope import Resolution
 
 if TYPE_CHECKING:
     from agentctl.experiments.checks import Clause
     from agentctl.experiments.experiment import DebugStore, Experiment, Target
+    from agentctl.experiments.forms import Forms
     from agentctl.experiments.prepare import GraphSource, Settings
 
 ESCAPED_OR_BLOCKED, GRAPH_RAISED, ANSWER_IS_NO = 5, 6, 1
@@ -112,6 +114,59 @@ def experiment(
         ) as ready,
     ):
         yield ready, target
+
+
+def read_forms(opened: Opened, forms: FormOptions, options: RunOptions) -> Forms:
+    """Returns the forms of a fork; files are relative to the working folder."""
+    from agentctl.experiments.forms import parse_forms
+
+    return parse_forms(
+        answer=forms.answer or (),
+        patch=forms.patch or (),
+        assign=forms.set_value or (),
+        update=forms.update,
+        as_node=forms.as_node,
+        goto=forms.goto,
+        resume=options.resume or (),
+        new_input=forms.input_file,
+        memory=forms.memory or (),
+        read_file=lambda path: (opened.env.cwd / Path(path).expanduser()).read_text("utf-8"),
+    )
+
+
+def resolve_for_forms(opened: Opened, forms: Forms, *, to_run: bool) -> tuple[Resolution, tuple[str, ...]]:
+    """Returns the checkpoint that a fork or diagnosis means, and notes on it.
+
+    Without a revision that is where the first call of the forms waits. With no such call it is the head for a fork,
+    and the start of the last turn for a diagnosis (`to_run`), where everything that led to the reply runs again.
+    """
+    from agentctl.experiments.turn import turn_start
+
+    if opened.target.explicit:
+        return opened.resolve(), ()
+    notes = opened.edit_notes()
+    if forms.calls:
+        return opened.resolve(Revision(Call(forms.calls[0], None), 0)), notes
+    if not to_run:
+        return opened.resolve(), notes
+    start = turn_start(opened.reader, opened.thread, opened.branch_id(""))
+    return opened.resolve(Revision(Id(start), 0)), notes
+
+
+def kept_options(options: RunOptions) -> list[str]:
+    """Returns the options that a next command must repeat to mean the same."""
+    words: list[str] = []
+    for flag, values in (
+        ("--check", options.check),
+        ("--resume", options.resume),
+        ("--configurable", options.configurable),
+        ("--stub", options.stub),
+    ):
+        for value in values or ():
+            words += [flag, value]
+    if options.graph:
+        words += ["--graph", options.graph]
+    return words
 
 
 def exit_code(groups: Sequence[RunGroup], effects: SideEffects) -> int:

@@ -13,7 +13,8 @@ from agentctl.cli.grouped import Where
 from agentctl.cli.output import warn
 from agentctl.config.load import Config, load_config
 from agentctl.config.stores import StoreChoice
-from agentctl.revisions.grammar import Range
+from agentctl.revisions.grammar import Range, Revision
+from agentctl.revisions.heads import find_edit
 from agentctl.revisions.namespaces import pick_namespace
 from agentctl.revisions.resolve import RangeResolution, resolve, resolve_range
 from agentctl.revisions.scope import Resolution, find_id
@@ -123,9 +124,23 @@ class Opened:
             return None
         return resolve_range(self.target.rev, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
 
-    def resolve(self) -> Resolution:
-        """Returns the one checkpoint that the target names."""
-        return resolve(self.target.one, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
+    def resolve(self, revision: Revision | None = None) -> Resolution:
+        """Returns the one checkpoint that the target names, or that another revision names in its thread."""
+        wanted = revision or self.target.one
+        return resolve(wanted, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
+
+    def edit_notes(self) -> tuple[str, ...]:
+        """Returns a note where the head descends from an edit and no branch was chosen: the customer saw another."""
+        if self.branch is not None:
+            return ()
+        rows = self.reader.rows(self.thread)
+        edited = find_edit(rows, rows[0].id) if rows else None
+        if edited is None or edited.last_head is None:
+            return ()
+        return (
+            f"the head descends from an {edited.edit.source} ({edited.edit.id}); "
+            f"the customer saw {edited.last_head}: --branch {edited.last_head}",
+        )
 
 
 @contextmanager

@@ -55,7 +55,7 @@ def emit(env: Env, answer: Answer) -> None:
     elif env.is_terminal:
         out = console(env)
         for part in answer.human(env.width):
-            out.print(part, soft_wrap=isinstance(part, str))
+            out.print(part, soft_wrap=True)
     else:
         for row in answer.plain():
             env.stdout.write("\t".join(_cell(cell) for cell in row) + "\n")

@@ -16,10 +16,9 @@ from agentctl.experiments.running import Ended, Limits
 from agentctl.records.runs import Effect, Plan
 from agentctl.sandbox.answers import Policy, ToolsMode
 from agentctl.sandbox.effects import Effects
-from agentctl.sandbox.recordings import Recording
+from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.base import Reader
-from agentctl.stores.reading.calls import read_calls
-from agentctl.stores.reading.lineage import read_lineage, read_tree
+from agentctl.stores.reading.lineage import read_tree
 
 EFFECTS: tuple[Effect, ...] = ("read", "write", "state")
 
@@ -114,7 +113,7 @@ def prepared(
     from agentctl.sandbox.specs import parse_spec
 
     _refuse_same_store(source, debug, target)
-    recording = read_recording(source, target, branch)
+    recording = record_thread(source, target.thread, tip=branch or seen_tip(source, target))
     metadata = next(iter(source.rows(target.thread, target.ns, ids=[target.id]))).metadata
     configurable = {**recorded_configurable(metadata), **settings.configurable}
     with ExitStack() as stack:
@@ -164,30 +163,20 @@ def prepared(
         )
 
 
-def read_recording(source: Reader, target: Target, branch: str | None = None) -> Recording:
-    """Returns what the tools answered in the whole thread: the target's branch first, then all other branches.
+def seen_tip(source: Reader, target: Target) -> str | None:
+    """Returns the tip of the branch whose recorded answers come first; None for the thread's head.
 
-    The branch goes on below the target to `branch`, or to the tip that the customer saw: the newest one that descends
-    from the target without an update or fork after it where there is one, else the newest.
+    Of the tips that descend from the target it is the newest whose branch no person edited: what the customer saw.
     """
+    if target.ns:
+        return None
     tree = read_tree(source, target.thread)
-    tips = list(tree.tips)
-    root = target.id if not target.ns else None
-    below = [tip for tip in tips if root is None or root in set(tree.chain(tip))]
-    first = branch or next(iter(_untouched(source, target.thread, below, tree.chain)), None) or next(iter(below), None)
-    ordered = [*([first] if first else []), *(tip for tip in tips if tip != first)]
-    groups = [read_calls(source, read_lineage(source, target.thread, "", tip)) for tip in ordered]
-    return Recording.of(groups[0], *groups[1:]) if groups else Recording()
-
-
-def _untouched(
-    source: Reader, thread: str, tips: Sequence[str], chain: Callable[[str], Iterator[str]]
-) -> Iterator[str]:
-    """Yields the tips whose branch holds no row that a person made."""
-    for tip in tips:
-        rows = source.rows(thread, "", ids=list(chain(tip)))
+    below = [tip for tip in tree.tips if target.id in set(tree.chain(tip))]
+    for tip in below:
+        rows = source.rows(target.thread, "", ids=list(tree.chain(tip)))
         if all(row.source not in ("update", "fork") for row in rows):
-            yield tip
+            return tip
+    return next(iter(below), None)
 
 
 def parse_stubs(texts: Sequence[str]) -> dict[str, object]:

@@ -79,7 +79,7 @@ def _line(label: str, sign: str, text: str, width: int) -> Text:
     from rich.text import Text
 
     style = {"-": "red", "+": "green"}.get(sign, "yellow")
-    return Text(f"{label:<{LABEL}}").append(cut(f"{sign} {text}", max(width - LABEL, 24)), style)
+    return Text().append(f"{label:<{LABEL}}", "dim").append(cut(f"{sign} {text}", max(width - LABEL, 24)), style)
 
 
 def _value(value: object) -> str:

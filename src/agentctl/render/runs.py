@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -39,10 +40,17 @@ VERDICT_WORDS = {
 _STATUS_STYLE = {"done": "", "interrupted": "yellow", "blocked": "red", "error": "red"}
 
 
-def _row(label: str, text: str, style: str = "") -> Text:
+def _row(label: str, text: str, style: str = "", *, width: int | None = None) -> Text:
+    """Returns a labelled line; with a width, prose that is longer goes on under itself."""
     from rich.text import Text
 
-    return Text(f"{label:<{LABEL}}", "dim", no_wrap=True, overflow="ignore").append(clean(text), style)
+    lines = [clean(text)]
+    if width is not None:
+        lines = textwrap.wrap(lines[0], max(width - LABEL, 24), break_on_hyphens=False) or [""]
+    row = Text().append(f"{label:<{LABEL}}", "dim").append(lines[0], style)
+    for line in lines[1:]:
+        row.append("\n" + " " * LABEL).append(line, style)
+    return row
 
 
 def plan_lines(plan: Plan, verb: str) -> list[str]:
@@ -186,14 +194,14 @@ def diagnose_human(report: DiagnoseReport, width: int) -> Iterable[RenderableTyp
         yield from run_lines(report.replays.group, width)
     if report.fork:
         changed = answered_words(report.fork.answered)
-        yield _row("fork", f"{group_words(report.fork.group, checked)}     {changed}")
+        yield _row("fork", f"{group_words(report.fork.group, checked)}     {changed}", width=width)
         if not checked or not report.fork.group.n:
             yield from run_lines(report.fork.group, width)
     if report.diff and not report.diff.equal:
         yield from _diff_lines(report, width)
-    yield verdict_row(report.verdict)
+    yield verdict_row(report.verdict, width)
     for reason in report.faithfulness:
-        yield _row("", reason, "dim")
+        yield _row("", reason, "dim", width=width)
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if report.case:
@@ -202,12 +210,12 @@ def diagnose_human(report: DiagnoseReport, width: int) -> Iterable[RenderableTyp
         yield _row("next" if i == 0 else "", command)
 
 
-def verdict_row(verdict: Verdict) -> Text:
+def verdict_row(verdict: Verdict, width: int) -> Text:
     """Returns the verdict with its sentence, coloured by meaning."""
     words = VERDICT_WORDS.get(verdict.name, verdict.name)
     sentence = verdict.sentence
     text = sentence if sentence.startswith(words) else f"{words}. {sentence}"
-    return _row("verdict", text, "yellow bold" if verdict.name == "inconclusive" else "bold")
+    return _row("verdict", text, "yellow bold" if verdict.name == "inconclusive" else "bold", width=width)
 
 
 def _diff_lines(report: DiagnoseReport, width: int) -> Iterable[RenderableType]:
@@ -227,7 +235,7 @@ def _diff_lines(report: DiagnoseReport, width: int) -> Iterable[RenderableType]:
         lines.append(line.append(f"   {how}", "dim") if how else line)
     lines += diff_rendering.change_lines("state", report.diff.state[:6], room)
     for i, line in enumerate(lines):
-        yield Text("diff     " if i == 0 else " " * LABEL, "dim").append_text(line)
+        yield Text().append("diff     " if i == 0 else " " * LABEL, "dim").append_text(line)
 
 
 def _fork_calls(report: DiagnoseReport) -> Iterable[ToolCallReport]:
