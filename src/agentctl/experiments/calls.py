@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentctl.codec.messages import messages_in
 from agentctl.codec.values import decode
 from agentctl.errors import Ambiguous, DecodeError, NotFound, Refused, UsageError
+from agentctl.experiments.experiment import Target
 from agentctl.experiments.forms import Answer, Forms, Patch
 from agentctl.experiments.json_text import compact, patch_content
 from agentctl.experiments.pairing import Pair, describe
-from agentctl.experiments.point import Point
+from agentctl.experiments.point import Point, read_point
 from agentctl.records.messages import Message
 from agentctl.records.rows import WriteRow
 from agentctl.records.threads import Task
@@ -65,7 +66,9 @@ class NamedCall:
         return bool(self.forms)
 
 
-def name_calls(reader: Reader, point: Point, forms: Forms, recording: Recording, tool_nodes: Collection[str]) -> (tuple[NamedCall, ...]):
+def name_calls(
+    reader: Reader, point: Point, forms: Forms, recording: Recording, tool_nodes: Collection[str]
+) -> tuple[NamedCall, ...]:
     """Returns the calls that the forms change, then the kept siblings of those that wait.
 
     Args:
@@ -266,3 +269,33 @@ def _kept(
             candidates=[_shown(point, pair) for pair in missing],
         )
     yield from kept
+
+
+def enclosing_calls(reader: Reader, target: Target, is_state: Callable[[str], bool]) -> frozenset[str]:
+    """Returns the ids of the tool calls inside which a target in a namespace lies.
+
+    Where one task made several calls it cannot be told in which of them the namespace arose: then those count whose
+    tool runs a graph.
+
+    Args:
+        reader: Where the thread lives.
+        target: The target.
+        is_state: Says of a tool name whether it touches graph state only or runs another graph.
+    """
+    row = next(iter(reader.rows(target.thread, target.ns, ids=[target.id])), None)
+    parents = row.metadata.get("parents") if row is not None else None
+    found: set[str] = set()
+    for outer, id in parents.items() if isinstance(parents, Mapping) else ():
+        inside = target.ns[len(outer) + 1 :] if outer else target.ns
+        task_id = inside.partition("|")[0].rpartition(":")[2]
+        point = read_point(reader, replace(target, ns=str(outer), id=str(id)))
+        task = next((task for task in point.tasks if task.id == task_id), None)
+        if task is None:
+            continue
+        path, sends = parse_task_path(task.path), pending_sends(reader, point)
+        if path.kind == "send" and path.index is not None and path.index < len(sends):
+            sent = sends[path.index]
+            found |= {pair.call.id or "" for pair in point.open_pairs if _mentions(sent, pair.call.id)}
+        else:
+            found |= {pair.call.id or "" for pair in point.open_pairs if is_state(pair.call.name)}
+    return frozenset(found - {""})

@@ -75,7 +75,7 @@ class Experiment:
         answers: Answers to interrupts, in order or by interrupt id or node.
         configurable: Configuration given on the command line; it wins over the recorded one.
         context: Runtime context of the graph.
-        memory: Items of the memory store that runs see a copy of; None leaves the graph's own store out.
+        memory: Items of the memory store that each run sees a copy of; None takes those beside the checkpoints.
         reason: Why, for the metadata of everything written; '' for none.
         case: Name of the case that this belongs to.
         on_plan: Called with the plan before anything is copied or run.
@@ -154,10 +154,12 @@ def run_jobs(
     def desk_for(job: RunJob) -> Desk:
         return Desk(policy, experiment.recording.cursor(after, kept=frozenset(kept)))
 
+    items = experiment.source.memory() if experiment.memory is None else experiment.memory
+
     def graph_for(job: RunJob) -> Pregel[Any, Any, Any, Any]:
-        if experiment.memory is None and experiment.graph.store is None:
+        if not items and experiment.graph.store is None:
             return experiment.graph
-        return experiment.graph.copy(update={"store": memory_store(experiment.memory or ())})
+        return experiment.graph.copy(update={"store": memory_store(items)})
 
     for job in jobs:
         for row in experiment.debug.writer.rows(job.thread, metadata=False)[:1]:

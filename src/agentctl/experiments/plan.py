@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from agentctl.experiments.experiment import Experiment, recorded_configurable
 from agentctl.experiments.point import Point
@@ -15,6 +15,7 @@ from agentctl.stores.reading.steps import StepReader
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
+    from langgraph.pregel import Pregel
 
     from agentctl.sandbox.walk import Found
 
@@ -53,13 +54,25 @@ def make_plan(
     )
 
 
-def _planned_tools(experiment: Experiment, found: Found, policy: Policy) -> Iterator[PlannedTool]:
-    """Yields each tool that can be called: those of the graph, then those that only the recording knows."""
-    tools: dict[str, BaseTool | None] = {}
+def graph_tools(graph: Pregel[Any, Any, Any, Any]) -> Mapping[str, BaseTool]:
+    """Returns the tools that a graph can reach, by name."""
+    from agentctl.sandbox.walk import walk
+
+    return _tools_in(walk(graph))
+
+
+def _tools_in(found: Found) -> dict[str, BaseTool]:
+    tools: dict[str, BaseTool] = {}
     for node in found.tool_nodes:
         tools.update(node.node.tools_by_name)
     for entry in found.tools:
         tools.setdefault(entry.tool.name, entry.tool)
+    return tools
+
+
+def _planned_tools(experiment: Experiment, found: Found, policy: Policy) -> Iterator[PlannedTool]:
+    """Yields each tool that can be called: those of the graph, then those that only the recording knows."""
+    tools: dict[str, BaseTool | None] = {**_tools_in(found)}
     for name in sorted(experiment.recording.names):
         tools.setdefault(name, None)
     for name, tool in tools.items():

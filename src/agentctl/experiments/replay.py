@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from agentctl.errors import Refused
+from agentctl.experiments.calls import enclosing_calls
 from agentctl.experiments.experiment import (
     Experiment,
     Target,
@@ -14,11 +15,14 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
-from agentctl.experiments.plan import make_plan
+from agentctl.experiments.plan import graph_tools, make_plan
 from agentctl.experiments.point import Point, read_point
 from agentctl.experiments.reports import all_side_effects, report_run, tally
 from agentctl.experiments.running import RunJob
 from agentctl.records.runs import ReplayReport
+from agentctl.sandbox.answers import Policy
+from agentctl.sandbox.calls import Call, CallKey
+from agentctl.sandbox.replies import Substitute
 from agentctl.stores.copying.execute import copy
 from agentctl.stores.copying.selection import for_replay
 
@@ -41,7 +45,8 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     base = for_replay(experiment.source, target.thread, target.ns, target.id, names[0])
     facts = provenance(target, "replay", experiment.reason)
     warnings = tuple(_runs_again(point))
-    plan = make_plan(experiment, point, nodes=nodes, policy=experiment.policy, warnings=warnings)
+    policy = policy_at(experiment, target)
+    plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=warnings)
     if experiment.on_plan is not None:
         experiment.on_plan(plan)
     plans = [replace(base, as_thread=name, provenance=facts) for name in names]
@@ -57,7 +62,7 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
         )
         for name in names
     ]
-    ended = run_jobs(experiment, jobs, policy=experiment.policy, after=target.id)
+    ended = run_jobs(experiment, jobs, policy=policy, after=target.id)
     runs = [report_run(run, experiment.check) for run in ended]
     return ReplayReport(
         source=target.place,
@@ -72,10 +77,31 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
 
 def planned_nodes(point: Point) -> tuple[str, ...]:
     """Returns the nodes that run from a point, with their path where it lies in a namespace."""
+    return with_path(point.target.ns, point.next)
+
+
+def with_path(ns: str, nodes: Iterable[str]) -> tuple[str, ...]:
+    """Returns node names as run reports have them: with the path of the namespace that they run in."""
     from agentctl.experiments.events import node_path
 
-    above = node_path(point.target.ns)
-    return tuple(f"{above}|{name}" if above else name for name in point.next)
+    above = node_path(ns)
+    return tuple(f"{above}|{name}" if above else name for name in nodes)
+
+
+def policy_at(
+    experiment: Experiment, target: Target, substituted: Mapping[CallKey, Substitute] | None = None
+) -> Policy:
+    """Returns the policy for runs from a target: a call in which it lies is never answered, or it would be skipped."""
+    policy = replace(experiment.policy, substituted={**experiment.policy.substituted, **(substituted or {})})
+    if not target.ns:
+        return policy
+    tools = graph_tools(experiment.graph)
+
+    def is_state(name: str) -> bool:
+        return policy.effect(Call(name, {}, None, tool=tools.get(name))) == "state"
+
+    inside = enclosing_calls(experiment.source, target, is_state)
+    return replace(policy, enclosing=policy.enclosing | inside)
 
 
 def _runs_again(point: Point) -> Iterator[str]:

@@ -9,9 +9,10 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from agentctl.errors import ConfigError, StoreError
+from agentctl.records.rows import Stored
+from agentctl.stores.urls import parse_store_url
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -35,28 +36,24 @@ async def open_saver(url: str, *, env: Mapping[str, str] | None = None) -> Async
         StoreError: the store is of another kind.
     """
     serde = _serde(os.environ if env is None else env)
-    if url.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
-        from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+    target = parse_store_url(url)
+    match target.kind:
+        case "postgres":
+            from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
-        plain = url.replace("postgresql+psycopg://", "postgresql://", 1)
-        async with AsyncPostgresSaver.from_conn_string(plain, serde=serde) as saver:
-            await saver.setup()
-            yield saver
-        return
-    if "://" in url and not url.startswith("sqlite://"):
-        raise StoreError(f"graphs cannot run on {url.split('://')[0]} stores", hint="use a SQLite or Postgres store")
-    import aiosqlite
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+            async with AsyncPostgresSaver.from_conn_string(target.location, serde=serde) as saver:
+                await saver.setup()
+                yield saver
+        case "sqlite":
+            import aiosqlite
+            from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-    async with aiosqlite.connect(sqlite_path(url), timeout=LOCK_WAIT_S) as connection:
-        sqlite_saver = AsyncSqliteSaver(connection, serde=serde)
-        await sqlite_saver.setup()
-        yield sqlite_saver
-
-
-def sqlite_path(url: str) -> str:
-    """Returns the file of `sqlite:///file.db` (relative), `sqlite:////abs/file.db` (absolute) or a bare path."""
-    return unquote(url.removeprefix("sqlite:///")) if url.startswith("sqlite:///") else url
+            async with aiosqlite.connect(target.location, timeout=LOCK_WAIT_S) as connection:
+                sqlite_saver = AsyncSqliteSaver(connection, serde=serde)
+                await sqlite_saver.setup()
+                yield sqlite_saver
+        case _:
+            raise StoreError(f"graphs cannot run on {url}", hint="use a SQLite file or a Postgres database")
 
 
 def _serde(env: Mapping[str, str]) -> SerializerProtocol | None:
@@ -71,3 +68,16 @@ def _serde(env: Mapping[str, str]) -> SerializerProtocol | None:
         raise ConfigError(
             f"{KEY} cannot be used: {error}", hint="it needs pycryptodome and 16, 24 or 32 bytes"
         ) from error
+
+
+def seal(stored: Stored, *, env: Mapping[str, str] | None = None) -> Stored:
+    """Returns a stored value encrypted like the values around it.
+
+    Raises:
+        ConfigError: there is no key.
+    """
+    serde = _serde(os.environ if env is None else env)
+    if serde is None:
+        raise ConfigError(f"the thread is encrypted and {KEY} is not set", hint=f"{KEY}=... agentctl ...")
+    name, data = serde.cipher.encrypt(stored.data)  # type: ignore[attr-defined]
+    return Stored(f"{stored.type}+{name}", data)

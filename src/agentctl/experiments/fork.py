@@ -1,0 +1,135 @@
+"""Fork: a checkpoint with something changed, made once, copied N times and run, every tool answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agentctl.errors import Refused
+from agentctl.experiments.experiment import (
+    Experiment,
+    Target,
+    free_names,
+    provenance,
+    recorded_configurable,
+    run_jobs,
+)
+from agentctl.experiments.forms import Forms
+from agentctl.experiments.making import Made, as_nodes_with_next, make_fork
+from agentctl.experiments.plan import make_plan
+from agentctl.experiments.point import Point, read_point
+from agentctl.experiments.replay import policy_at, with_path
+from agentctl.experiments.reports import all_side_effects, report_run, tally
+from agentctl.experiments.running import Ended, RunJob
+from agentctl.records.copies import CopyReport
+from agentctl.records.rows import MemoryItem
+from agentctl.records.runs import ForkReport
+from agentctl.records.threads import UNKNOWN
+from agentctl.stores.copying.execute import copy
+
+
+def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, run: bool = True) -> ForkReport:
+    """Forks a checkpoint with all forms applied at once, and runs it `n` times.
+
+    The copies are debug threads `THREAD.fork-K`, made in one transaction after the fork was checked; the source is only
+    read. Where it came from, what was done and why are in the metadata of the forked checkpoint and of all later ones.
+
+    Args:
+        experiment: The experiment.
+        target: The checkpoint.
+        forms: What to change; nothing is a rerun.
+        n: How many runs.
+        run: False leaves one fork ready and runs nothing.
+
+    Raises:
+        UsageError: A form names a node, channel or field that is not there.
+        NotFound: The checkpoint or a call does not exist.
+        Ambiguous: A form names several calls.
+        Refused: The fork would not mean what it says, or nothing would run.
+    """
+    experiment = _with_memory(experiment, forms)
+    point = read_point(experiment.source, target)
+    with make_fork(experiment, point, forms) as made:
+        if run:
+            _refuse_nothing_next(experiment, target, forms, made)
+        policy = policy_at(experiment, target, made.substituted)
+        nodes = with_path(target.ns, made.next)
+        plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=made.warnings)
+        if experiment.on_plan is not None:
+            experiment.on_plan(plan)
+        names = free_names(experiment.debug.writer, target.thread, "fork", n if run else 1)
+        facts = provenance(target, forms.op, experiment.reason, as_node=made.as_node)
+        copies = _copied(experiment, target, made, names, facts)
+    ended: Sequence[Ended] = ()
+    if run:
+        jobs = [_job(experiment, point, forms, made, name, facts) for name in names]
+        ended = run_jobs(experiment, jobs, policy=policy, after=target.id, kept=made.kept)
+    runs = [report_run(one, experiment.check, forced_end=False) for one in ended]
+    return ForkReport(
+        source=target.place,
+        target=experiment.debug.place(names[0], made.id),
+        plan=plan,
+        copies=copies,
+        as_node=made.as_node,
+        next=made.next,
+        answered=made.answered,
+        group=tally(runs),
+        side_effects=all_side_effects(runs),
+        case=experiment.case,
+        warnings=made.warnings,
+    )
+
+
+def _copied(
+    experiment: Experiment, target: Target, made: Made, names: Sequence[str], facts: dict[str, str]
+) -> tuple[CopyReport, ...]:
+    """Copies the made fork under each name, in one transaction."""
+    if made.plan is None:
+        return ()
+    plans = [replace(made.plan, as_thread=name, provenance=facts) for name in names]
+    copies = copy(made.reader, experiment.debug.writer, plans)
+    return tuple(replace(one, source=target.place) for one in copies)
+
+
+def _job(experiment: Experiment, point: Point, forms: Forms, made: Made, name: str, facts: dict[str, str]) -> RunJob:
+    return RunJob(
+        thread=name,
+        start=made.plan.run_from if made.plan else None,
+        payload=made.payload,
+        expected=() if UNKNOWN in made.next else with_path(point.target.ns, made.next),
+        configurable={**recorded_configurable(point.row.metadata), **experiment.configurable},
+        metadata=facts,
+        answers=forms.resume or experiment.answers,
+    )
+
+
+def _with_memory(experiment: Experiment, forms: Forms) -> Experiment:
+    """Returns the experiment with the memory items that the forms give in place of those with the same key."""
+    if not forms.memory:
+        return experiment
+    items = experiment.source.memory() if experiment.memory is None else experiment.memory
+    merged = {(item.namespace, item.key): item for item in items}
+    for form in forms.memory:
+        merged[form.namespace, form.key] = MemoryItem(form.namespace, form.key, form.value)
+    return replace(experiment, memory=tuple(merged.values()))
+
+
+def _refuse_nothing_next(experiment: Experiment, target: Target, forms: Forms, made: Made) -> None:
+    """Refuses to run a fork from which nothing runs, naming what would go on.
+
+    Raises:
+        Refused: Its next is empty.
+    """
+    if made.next or made.payload is not None:
+        return
+    going_on = as_nodes_with_next(experiment, target, forms.update or {})
+    hint = "--no-run leaves it ready without a run"
+    if going_on:
+        hint = "next would be, with " + "; ".join(f"--as-node {node}: {', '.join(n)}" for node, n in going_on.items())
+    elif forms.as_node is not None:
+        hint = f"say where {forms.as_node} leads: --goto NODE"
+    raise Refused(
+        f"nothing would run: the fork's next is empty{f' after {made.as_node}' if made.as_node else ''}",
+        hint=hint,
+        candidates=[{"as_node": node, "next": list(then)} for node, then in going_on.items()],
+    )
