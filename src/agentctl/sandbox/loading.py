@@ -84,7 +84,7 @@ class LoadedGraph:
         """
         if self._loop is None:
             asyncio.run(self.aclose())
-        else:
+        elif self._loop.is_open:
             self._loop.run(self.aclose())
             self._loop.stop()
 
@@ -210,7 +210,11 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def stop(self) -> None:
-        if self._thread.is_alive():
+        if self.is_open:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+    @property
+    def is_open(self) -> bool:
+        return self._thread.is_alive()

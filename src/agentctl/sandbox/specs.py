@@ -96,6 +96,8 @@ def _dependencies(project: Path) -> list[Path]:
 def _module_name(file: Path, paths: tuple[Path, ...]) -> str:
     """Returns the name to import a file by: as its project does, or one of its own where that is taken."""
     for folder in paths:
+        if (folder / "__init__.py").is_file():
+            continue
         if file.is_relative_to(folder) and _is_importable(file.relative_to(folder).with_suffix("")):
             parts = file.relative_to(folder).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
