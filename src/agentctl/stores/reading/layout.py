@@ -135,6 +135,16 @@ def _number(text: str) -> int | None:
     return int(text) if text.isdigit() else None
 
 
+def pull_path(node: str) -> str:
+    """Returns the stored path of a node run by an edge."""
+    return f"~{PULL}, {node}"
+
+
+def send_path(index: int) -> str:
+    """Returns the stored path of the node that the pending Send at `index` runs."""
+    return f"~{PUSH}, {index:010d}, {0:010d}"
+
+
 def node_ns(ns: str, node: str) -> str:
     """Returns the namespace of a node inside a graph's namespace, without a task id."""
     return f"{ns}{NS_SEPARATOR}{node}" if ns else node

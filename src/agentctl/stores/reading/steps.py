@@ -22,22 +22,22 @@ from agentctl.records.rows import CheckpointRow, Version, WriteRow
 from agentctl.records.threads import UNKNOWN, Task
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import in_chunks
-from agentctl.stores.reading import layout
+from agentctl.stores.reading import layout, unpathed
+from agentctl.stores.reading.batch import LOOK_BACK, Batch, next_step
 from agentctl.stores.reading.due import Bookkeeping, entry_node, read_bookkeeping
-from agentctl.stores.reading.forward import agrees, nothing_due
 from agentctl.stores.reading.lineage import Tree, read_tree
 from agentctl.stores.reading.naming import Names
-from agentctl.stores.reading.taskrows import NO_WRITES_STORED, CheckpointWrites, TaskRows, group_writes
+from agentctl.stores.reading.taskrows import (
+    CheckpointWrites,
+    TaskRows,
+    group_writes,
+)
 from agentctl.stores.reading.taskview import make_task
 
 AS_NODE: Final = "agentctl_as_node"
 """Metadata in which our own forks keep the node they were written as."""
 
 _IDS_PER_READ: Final = 200
-_MAX_UPDATES: Final = 32
-"""How many updates of one super-step are recognised in rows without a path."""
-_LOOK_BACK: Final = 16
-"""How many ancestors are looked at for triggers that still wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class StepReader:
             if step_id in batch.rows:
                 yield self._step(step_id, batch)
 
-    def _load(self, ids: Sequence[str]) -> _Batch:
+    def _load(self, ids: Sequence[str]) -> Batch:
         parents = {parent for i in ids if (parent := self.tree.parents.get(i)) is not None}
         looked_at = set(ids) | parents
         around = {ancestor for i in ids for ancestor in self._ancestors(i)} - looked_at
@@ -133,15 +133,18 @@ class StepReader:
         if around:
             writes = [*writes, *self._reader.writes(self._thread, self._ns, around, value_bytes=0)]
         grouped = dict(group_writes(self._with_control_values(writes, set(ids))))
-        batch = _Batch({row.id: row for row in rows}, grouped, {})
+        batch = Batch(self.tree, {row.id: row for row in rows}, grouped)
         self._names.learn_from_writes(writes)
-        self._identify_unknown(batch)
+        if unpathed.blank(batch):
+            self._names.learn_from_namespaces(self.namespaces())
+            self._tips()
+            unpathed.identify(batch, self._names)
         self._read_books(ids, batch)
         return batch
 
     def _ancestors(self, checkpoint_id: str) -> Iterator[str]:
         at = self.tree.parents.get(checkpoint_id)
-        for _ in range(_LOOK_BACK):
+        for _ in range(LOOK_BACK):
             if at is None or at not in self.tree.parents:
                 return
             yield at
@@ -159,87 +162,30 @@ class StepReader:
         full = {(w.checkpoint_id, w.task_id, w.idx): w for w in read}
         return [full.get((w.checkpoint_id, w.task_id, w.idx), w) for w in writes]
 
-    def _read_books(self, ids: Sequence[str], batch: _Batch) -> None:
+    def _read_books(self, ids: Sequence[str], batch: Batch) -> None:
         """Reads the bookkeeping of the checkpoints for which rows alone are not enough."""
         needed: set[str] = set()
         for checkpoint_id in ids:
             row = batch.rows.get(checkpoint_id)
             if row is None:
                 continue
-            if self._due_by_rows(row, batch) is None:
+            if batch.due_by_rows(row) is None:
                 needed.add(checkpoint_id)
-            parent = batch.rows.get(row.parent or "")
-            if not self._has_makers(row, batch):
-                if row.source != "fork":
-                    needed |= {checkpoint_id} | ({parent.id} if parent else set())
-                if parent and row.source == "update" and batch.writes_on(parent.id).updates:
-                    needed.add(parent.id)
-        for checkpoint_id in list(needed):
-            if batch.writes_on(checkpoint_id).updates:
-                needed.add(checkpoint_id)
+            parent = batch.parent(row)
+            if row.source not in ("input", "fork") and batch.makers(row) is None:
+                needed |= {checkpoint_id, *([parent.id] if parent else [])}
         books = read_bookkeeping(self._reader, self._thread, self._ns, sorted(needed, reverse=True))
         batch.books.update(books)
         self._names.learn_from_books(books.values())
 
-    def _due_by_rows(self, row: CheckpointRow, batch: _Batch) -> tuple[TaskRows, ...] | None:
-        """Returns the tasks of a step as far as rows alone tell, or None where the checkpoint itself must be read."""
-        here = batch.writes_on(row.id)
-        made_by = self._makers(row, batch)
-        if here.rerouted:
-            return None
-        if here.step and self._went_on(row, batch):
-            if any(task.path.kind == "unknown" for task in here.step):
-                return None
-            if row.source == "input":
-                return here.step
-            return here.step if made_by is not None and agrees(made_by, here) else None
-        if not here.step and self.tree.children.get(row.id) and made_by is not None:
-            return () if nothing_due(self._stretch(row, batch)) else None
-        return None
-
-    def _makers(self, row: CheckpointRow, batch: _Batch) -> CheckpointWrites | None:
-        """Returns the writes on the parent if its tasks made the checkpoint and left rows, else None."""
-        parent = batch.rows.get(row.parent or "")
-        if parent is None or row.source != "loop" or row.step is None or parent.step != row.step - 1:
-            return None
-        writes = batch.writes_on(parent.id)
-        return writes if writes.finished else None
-
-    def _has_makers(self, row: CheckpointRow, batch: _Batch) -> bool:
-        if row.source == "input":
-            return True
-        return self._makers(row, batch) is not None
-
-    def _went_on(self, row: CheckpointRow, batch: _Batch) -> bool:
-        """Says whether the step that runs from a checkpoint was finished and saved."""
-        children = (batch.rows.get(child) for child in self.tree.children.get(row.id, ()))
-        return row.step is not None and any(
-            child is not None and child.source == "loop" and child.step == row.step + 1 for child in children
-        )
-
-    def _stretch(self, row: CheckpointRow, batch: _Batch) -> list[CheckpointWrites]:
-        """Returns the writes of the steps that led to a checkpoint, oldest first, as far as they ran without a fork."""
-        found: list[CheckpointWrites] = []
-        at: CheckpointRow | None = row
-        for _ in range(_LOOK_BACK):
-            if at is None:
-                break
-            if at.source != "input":
-                made_by = self._makers(at, batch)
-                if made_by is None:
-                    break
-                found.append(made_by)
-            at = batch.rows.get(at.parent or "")
-        return found[::-1]
-
-    def _step(self, checkpoint_id: str, batch: _Batch) -> Step:
+    def _step(self, checkpoint_id: str, batch: Batch) -> Step:
         row = batch.rows[checkpoint_id]
         tasks = self._tasks(row, batch)
-        makers = self._makers(row, batch)
+        makers = batch.makers(row)
         wrote, as_node = self._wrote(row, makers, batch)
         return Step(
             row=row,
-            parent=batch.rows.get(row.parent or ""),
+            parent=batch.parent(row),
             tasks=tasks,
             wrote=wrote,
             as_node=as_node,
@@ -248,31 +194,30 @@ class StepReader:
             writes=batch.writes_on(checkpoint_id),
         )
 
-    def _tasks(self, row: CheckpointRow, batch: _Batch) -> tuple[Task, ...]:
-        rows = self._due_by_rows(row, batch)
+    def _tasks(self, row: CheckpointRow, batch: Batch) -> tuple[Task, ...]:
+        rows = batch.due_by_rows(row)
         if rows is not None:
             return tuple(self._task_of_rows(row, task, batch) for task in rows)
         book = batch.books.get(row.id)
         return tuple(self._due_tasks(row, book, batch)) if book else ()
 
-    def _task_of_rows(self, row: CheckpointRow, task: TaskRows, batch: _Batch) -> Task:
+    def _task_of_rows(self, row: CheckpointRow, task: TaskRows, batch: Batch) -> Task:
         if task.path.kind == "send":
             name = self._send_name(row, task, batch)
         else:
             name = task.path.node or UNKNOWN
-            self._names.learn_triggers(row.id, _next_step(row), name, task.id)
+            self._names.learn_triggers(row.id, next_step(row), name, task.id)
         return make_task(name, self._ns, task.id, task.raw_path, task, self.namespaces())
 
-    def _due_tasks(self, row: CheckpointRow, book: Bookkeeping, batch: _Batch) -> Iterator[Task]:
+    def _due_tasks(self, row: CheckpointRow, book: Bookkeeping, batch: Batch) -> Iterator[Task]:
         """Yields the tasks that a checkpoint's own bookkeeping calls for, with whatever rows they have left."""
-        step = _next_step(row)
+        step = next_step(row)
         writes = batch.writes_on(row.id)
         here = {task.id: task for task in (*writes.updates, *writes.step)}
         pulled = {task.path.node: task for task in here.values() if task.path.kind == "pull"}
         for index, name in enumerate(book.due.sends):
             task_id = layout.send_task_id(row.id, self._ns, step, name, index, format=book.format)
-            path = f"~{layout.PUSH}, {index:010d}, {0:010d}"
-            yield make_task(name, self._ns, task_id, path, here.get(task_id), self.namespaces())
+            yield make_task(name, self._ns, task_id, layout.send_path(index), here.get(task_id), self.namespaces())
         for due in book.due.nodes:
             name = self._entry(row, pulled, batch) if due == UNKNOWN else due
             if name == UNKNOWN:
@@ -283,10 +228,11 @@ class StepReader:
             task_id = (
                 stored.id if stored else layout.pull_task_id(row.id, self._ns, step, name, triggers, format=book.format)
             )
-            path = f"~{layout.PULL}, {name}"
-            yield make_task(name, self._ns, task_id, path, stored or here.get(task_id), self.namespaces())
+            yield make_task(
+                name, self._ns, task_id, layout.pull_path(name), stored or here.get(task_id), self.namespaces()
+            )
 
-    def _entry(self, row: CheckpointRow, pulled: Mapping[str | None, TaskRows], batch: _Batch) -> str:
+    def _entry(self, row: CheckpointRow, pulled: Mapping[str | None, TaskRows], batch: Batch) -> str:
         """Returns the name of the node that input starts, from any evidence in the namespace."""
         if len(pulled) == 1:
             (name,) = pulled
@@ -305,9 +251,9 @@ class StepReader:
             self._names.learn_from_books(self._tip_books)
         return self._tip_books
 
-    def _send_name(self, row: CheckpointRow, task: TaskRows, batch: _Batch) -> str:
+    def _send_name(self, row: CheckpointRow, task: TaskRows, batch: Batch) -> str:
         """Returns the node of a Send, whose stored path has only its position: by trying names until the id fits."""
-        index, step = task.path.index, _next_step(row)
+        index, step = task.path.index, next_step(row)
         if index is None:
             return UNKNOWN
         if found := self._names.of_send(row.id, step, index, task.id):
@@ -322,18 +268,18 @@ class StepReader:
         return sends[index] if index < len(sends) else UNKNOWN
 
     def _wrote(
-        self, row: CheckpointRow, makers: CheckpointWrites | None, batch: _Batch
+        self, row: CheckpointRow, makers: CheckpointWrites | None, batch: Batch
     ) -> tuple[tuple[str, ...], str | None]:
         """Returns the nodes that made a checkpoint, and for an update the node it was written as."""
-        ours = row.metadata.get(AS_NODE)
-        if isinstance(ours, str) and ours:
-            return (ours,), ours
         if row.source == "update":
+            ours = row.metadata.get(AS_NODE)
+            if isinstance(ours, str) and ours:
+                return (ours,), ours
             names = self._updated_as(row, batch)
             return names, ", ".join(names) if UNKNOWN not in names else None
         if row.source != "loop":
             return (), None
-        parent = batch.rows.get(row.parent or "")
+        parent = batch.parent(row)
         if makers is not None and parent is not None:
             return tuple(self._names_of_makers(parent, makers, batch)), None
         if parent is not None and row.step is not None and parent.step == row.step - 1:
@@ -342,33 +288,33 @@ class StepReader:
             return (UNKNOWN,), None
         return self._ran_between(parent, row, batch), None
 
-    def _names_of_makers(self, parent: CheckpointRow, makers: CheckpointWrites, batch: _Batch) -> Iterator[str]:
+    def _names_of_makers(self, parent: CheckpointRow, makers: CheckpointWrites, batch: Batch) -> Iterator[str]:
         for task in makers.finished:
             match task.path.kind:
                 case "send":
                     yield self._send_name(parent, task, batch)
                 case "handler":
                     failed = [(t.id, t.path) for t in makers.step if not t.finished]
-                    yield self._names.of_handler(parent.id, _next_step(parent), task, failed)
+                    yield self._names.of_handler(parent.id, next_step(parent), task, failed)
                 case _:
                     yield task.path.node or UNKNOWN
 
-    def _update_rows(self, row: CheckpointRow, batch: _Batch) -> tuple[TaskRows, ...]:
+    def _update_rows(self, row: CheckpointRow, batch: Batch) -> tuple[TaskRows, ...]:
         """Returns the rows of the update that made a checkpoint; later updates of one parent leave none."""
         if row.source != "update" or row.parent is None:
             return ()
         children = self.tree.children.get(row.parent, ())
         return batch.writes_on(row.parent).updates if children and children[0] == row.id else ()
 
-    def _updated_as(self, row: CheckpointRow, batch: _Batch) -> tuple[str, ...]:
+    def _updated_as(self, row: CheckpointRow, batch: Batch) -> tuple[str, ...]:
         updates = self._update_rows(row, batch)
-        parent = batch.rows.get(row.parent or "")
+        parent = batch.parent(row)
         if not updates or parent is None:
             return (UNKNOWN,)
         due = {task.id: task.name for task in self._tasks(parent, batch)}
         return tuple(due.get(update.id, UNKNOWN) for update in updates)
 
-    def _ran_between(self, parent: CheckpointRow | None, row: CheckpointRow, batch: _Batch) -> tuple[str, ...]:
+    def _ran_between(self, parent: CheckpointRow | None, row: CheckpointRow, batch: Batch) -> tuple[str, ...]:
         """Returns the nodes that a run with durability "exit" ran, in order; how often each ran is not stored."""
         after = batch.books.get(row.id)
         before = batch.books.get(parent.id) if parent else None
@@ -383,7 +329,7 @@ class StepReader:
         dated = sorted((max(map(_sortable, seen.values())), node) for node, seen in ran.items() if seen)
         return tuple(node for _, node in dated) + tuple(sorted(node for node, seen in ran.items() if not seen))
 
-    def _channels(self, row: CheckpointRow, makers: CheckpointWrites | None, batch: _Batch) -> tuple[str, ...]:
+    def _channels(self, row: CheckpointRow, makers: CheckpointWrites | None, batch: Batch) -> tuple[str, ...]:
         """Returns the state channels that changed with a checkpoint, by the rows that made it, else by versions."""
         if row.source in ("input", "fork"):
             return ()
@@ -397,66 +343,7 @@ class StepReader:
             return ()
         return layout.newer_versions(after.channel_versions, before.channel_versions if before else {})
 
-    def _identify_unknown(self, batch: _Batch) -> None:
-        """Finds node and kind of tasks whose rows have no path: files older than that column, LangGraph.js."""
-        blank = [i for i, writes in batch.writes.items() if any(t.path.kind == "unknown" for t in writes.step)]
-        if not blank:
-            return
-        self._names.learn_from_namespaces(self.namespaces())
-        self._tips()
-        for checkpoint_id in blank:
-            row = batch.rows.get(checkpoint_id)
-            if row is not None:
-                batch.writes[checkpoint_id] = self._identified(row, batch.writes[checkpoint_id])
-
-    def _identified(self, row: CheckpointRow, writes: CheckpointWrites) -> CheckpointWrites:
-        step = _next_step(row)
-        tasks: list[TaskRows] = []
-        calls: list[TaskRows] = list(writes.calls)
-        updates: list[TaskRows] = list(writes.updates)
-        for task in writes.step:
-            if task.path.kind != "unknown" or task.id == layout.derived_id(row.id, layout.INPUT):
-                tasks += [task] if task.path.kind != "unknown" else []
-            elif task.id in _update_ids(row.id):
-                updates.append(task)
-            elif (path := self._names.identify(row.id, step, task.id)) is not None:
-                tasks.append(TaskRows(task.id, path, _path_text(path), task.writes))
-            elif any(write.channel == layout.RETURN for write in task.writes):
-                calls.append(task)
-            else:
-                tasks.append(task)
-        tasks.sort(key=lambda task: (task.path.kind != "send", task.path.index or 0, task.path.node or ""))
-        return CheckpointWrites(tuple(tasks), writes.handlers, tuple(updates), tuple(calls), writes.null)
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Rows read for one chunk of ids; `books` grows while names are looked for."""
-
-    rows: Mapping[str, CheckpointRow]
-    writes: dict[str, CheckpointWrites]
-    books: dict[str, Bookkeeping]
-
-    def writes_on(self, checkpoint_id: str) -> CheckpointWrites:
-        return self.writes.get(checkpoint_id, NO_WRITES_STORED)
-
 
 def _sortable(version: Version) -> str:
     """Returns text that sorts as the version does; text versions are zero-padded by the savers that write them."""
     return version if isinstance(version, str) else f"{float(version):032.16f}"
-
-
-def _next_step(row: CheckpointRow) -> int:
-    return (row.step if row.step is not None else -1) + 1
-
-
-def _update_ids(checkpoint_id: str) -> frozenset[str]:
-    """Returns the ids of updates written as a node with no task due (`_update_task_id`, pregel/main.py)."""
-    names = (layout.INTERRUPT, *(f"{layout.INTERRUPT}:{i}" for i in range(1, _MAX_UPDATES)))
-    return frozenset(layout.derived_id(checkpoint_id, name) for name in names)
-
-
-def _path_text(path: layout.TaskPath) -> str:
-    if path.kind == "send":
-        return f"~{layout.PUSH}, {path.index or 0:010d}, {0:010d}"
-    return f"~{layout.PULL}, {path.node}"

@@ -18,26 +18,32 @@ _parse = lru_cache(maxsize=1024)(parse_task_path)
 
 @dataclass(frozen=True, slots=True)
 class TaskRows:
-    """All writes of one task on one checkpoint, in the order of their idx (control writes come first)."""
+    """All writes of one task on one checkpoint, in the order of their idx (control writes come first).
+
+    Attributes:
+        id: Task id.
+        path: What its stored path says.
+        raw_path: That path as stored, '' where it is blank.
+        writes: All its rows.
+        output: Those that are output: state, routes, return values, the marker for "wrote nothing".
+    """
 
     id: str
     path: TaskPath
     raw_path: str
     writes: tuple[WriteRow, ...]
-
-    @property
-    def output(self) -> tuple[WriteRow, ...]:
-        """Its output: state, routes, return values and the marker for "wrote nothing"."""
-        return tuple(write for write in self.writes if write.channel not in CONTROL)
+    output: tuple[WriteRow, ...]
 
     @property
     def finished(self) -> bool:
         """Whether the task ran to its end. One that failed after writing something counts as finished too."""
-        return any(write.channel not in CONTROL for write in self.writes)
+        return bool(self.output)
 
-    def last(self, channel: str) -> WriteRow | None:
-        """Returns its newest write to a channel, or None."""
-        return next((write for write in reversed(self.writes) if write.channel == channel), None)
+
+def task_rows(task_id: str, path: TaskPath, raw_path: str, writes: Iterable[WriteRow]) -> TaskRows:
+    """Returns a task's rows with its output sorted out."""
+    ordered = tuple(writes)
+    return TaskRows(task_id, path, raw_path, ordered, tuple(w for w in ordered if w.channel not in CONTROL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,13 @@ class CheckpointWrites:
     """The writes stored on one checkpoint, by task.
 
     Attributes:
-        step: Tasks of the step itself: nodes run by an edge and by a Send, or with an unknown path.
+        step: Tasks of the step itself: nodes run by a Send, by an edge, or with an unknown path.
         handlers: Error handlers that ran in the step.
         updates: Rows of `update_state` calls on this checkpoint, by position. An update written as a node that was due
             has that task's id, so the task may be in `step` too.
         calls: @task calls made by the step's tasks.
         null: Writes of no task: answers to questions, `Command` updates and gotos.
+        finished: Finished tasks and handlers of the step.
     """
 
     step: tuple[TaskRows, ...] = ()
@@ -58,16 +65,25 @@ class CheckpointWrites:
     updates: tuple[TaskRows, ...] = ()
     calls: tuple[TaskRows, ...] = ()
     null: TaskRows | None = None
+    finished: tuple[TaskRows, ...] = ()
 
     @property
     def rerouted(self) -> bool:
         """Whether a `Command(goto)` was given here: the tasks that ran are then not those that were due."""
         return self.null is not None and any(is_route(write.channel) for write in self.null.writes)
 
-    @property
-    def finished(self) -> tuple[TaskRows, ...]:
-        """Finished tasks and handlers of the step."""
-        return tuple(task for task in (*self.step, *self.handlers) if task.finished)
+
+def checkpoint_writes(
+    step: Iterable[TaskRows],
+    handlers: Iterable[TaskRows] = (),
+    updates: Iterable[TaskRows] = (),
+    calls: Iterable[TaskRows] = (),
+    null: TaskRows | None = None,
+) -> CheckpointWrites:
+    """Returns a checkpoint's writes with the finished tasks picked out."""
+    tasks, handled = tuple(step), tuple(handlers)
+    finished = tuple(task for task in (*tasks, *handled) if task.output)
+    return CheckpointWrites(tasks, handled, tuple(updates), tuple(calls), null, finished)
 
 
 NO_WRITES_STORED = CheckpointWrites()
@@ -94,24 +110,24 @@ def _sorted_out(tasks: Mapping[str, Sequence[WriteRow]]) -> CheckpointWrites:
             kinds.setdefault("update", []).append(_task(task_id, by_update))
         if len(by_update) < len(ordered):
             own_path = next((w.task_path for w in ordered if w.task_path and w not in by_update), "")
-            task = TaskRows(task_id, _parse(own_path), own_path, tuple(ordered))
+            task = task_rows(task_id, _parse(own_path), own_path, ordered)
             kinds.setdefault(task.path.kind, []).append(task)
-    return CheckpointWrites(
+    return checkpoint_writes(
         step=(
             *sorted(kinds.get("send", ()), key=_by_index),
             *sorted(kinds.get("pull", ()), key=_by_node),
             *kinds.get("unknown", ()),
         ),
-        handlers=tuple(kinds.get("handler", ())),
-        updates=tuple(sorted(kinds.get("update", ()), key=_by_index)),
-        calls=tuple(kinds.get("call", ())),
+        handlers=kinds.get("handler", ()),
+        updates=sorted(kinds.get("update", ()), key=_by_index),
+        calls=kinds.get("call", ()),
         null=null,
     )
 
 
 def _task(task_id: str, writes: Sequence[WriteRow]) -> TaskRows:
     raw_path = writes[0].task_path or ""
-    return TaskRows(task_id, _parse(raw_path), raw_path, tuple(writes))
+    return task_rows(task_id, _parse(raw_path), raw_path, writes)
 
 
 def _by_idx(write: WriteRow) -> int:
