@@ -1,15 +1,11 @@
-"""The debug store's place on this machine, and making it readable by its owner alone."""
+"""Where this machine keeps what agentctl makes: the built-in debug store, and folders for their owner alone."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentctl.errors import StoreError
-
 FOLDER_MODE = 0o700
-FILE_MODE = 0o600
 
 
 def state_folder(env: Mapping[str, str]) -> Path:
@@ -30,26 +26,6 @@ def sqlite_file(url: str) -> Path | None:
     if url.startswith("sqlite:///"):
         return Path(url.removeprefix("sqlite:///").partition("?")[0])
     return None if "://" in url or ".py:" in url or url.startswith(":") else Path(url)
-
-
-def make_private(path: Path) -> bool:
-    """Creates the file and the folders above it for their owner alone; returns whether the file is new.
-
-    What exists is left as it is, modes included. Called before the first write, never on looking.
-
-    Raises:
-        StoreError: it cannot be created.
-    """
-    try:
-        make_private_folder(path.parent)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, FILE_MODE))
-    except FileExistsError:
-        return False
-    except OSError as exc:
-        raise StoreError(
-            f"{path} cannot be created: {exc.strerror}", hint="--debug-store or --to says another place"
-        ) from exc
-    return True
 
 
 def make_private_folder(folder: Path) -> None:

@@ -1,0 +1,326 @@
+"""agentctl.yaml, the environment and flags: which store, and who said so."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from agentctl.config.debug import make_private_folder, sqlite_file
+from agentctl.config.load import Config, load_config
+from agentctl.config.places import hide_password, literal_password, locate_store
+from agentctl.config.show import list_settings
+from agentctl.errors import ConfigError, NotFound, Refused
+
+PROFILES = """
+profiles:
+  prod:
+    store: ${PROD_URL}
+    default: true
+    schema: langgraph
+  staging:
+    store: data/staging.sqlite
+    access: write
+    protected: true
+    retention: 90d
+debug_store: sqlite:///state/debug.sqlite
+"""
+
+
+def config_in(folder: Path, text: str = "", env: dict[str, str] | None = None) -> Config:
+    if text:
+        (folder / "agentctl.yaml").write_text(text)
+    return load_config(folder, {"HOME": str(folder / "home"), **(env or {})})
+
+
+def refused(folder: Path, text: str) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        config_in(folder, text)
+    return caught.value
+
+
+def test_without_a_file_there_is_the_debug_profile_alone_and_nothing_is_created(tmp_path: Path) -> None:
+    config = config_in(tmp_path)
+    assert config.profile_names == ("debug",)
+    choice = config.debug_store()
+    assert (choice.url, choice.access) == (str(tmp_path / "home/.local/state/agentctl/debug.sqlite"), "write")
+    assert str(choice.origin) == "default"
+    assert config.store_of("debug") == choice
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_debug_store_follows_xdg_state_home(tmp_path: Path) -> None:
+    config = config_in(tmp_path, env={"XDG_STATE_HOME": str(tmp_path / "state")})
+    assert config.debug_store().url == str(tmp_path / "state/agentctl/debug.sqlite")
+    relative = config_in(tmp_path, env={"XDG_STATE_HOME": "state"})
+    assert relative.debug_store().url.startswith(str(tmp_path / "home"))
+
+
+def test_the_files_are_found_upward_from_the_working_folder(tmp_path: Path) -> None:
+    config_in(tmp_path, PROFILES)
+    (tmp_path / "langgraph.json").write_text("{}")
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    config = load_config(below, {})
+    assert (config.file, config.langgraph_file) == (tmp_path / "agentctl.yaml", tmp_path / "langgraph.json")
+    (tmp_path / "a" / "agentctl.yaml").write_text("profiles: {near: {store: x.sqlite}}")
+    assert load_config(below, {}).profile_names == ("near", "debug")
+
+
+def test_relative_stores_start_at_the_files_folder(tmp_path: Path) -> None:
+    config_in(tmp_path, PROFILES)
+    (tmp_path / "deep").mkdir()
+    config = load_config(tmp_path / "deep", {})
+    assert config.store_of("staging").url == str(tmp_path / "data/staging.sqlite")
+    assert config.debug_store().url == f"sqlite:///{tmp_path}/state/debug.sqlite"
+
+
+@pytest.mark.parametrize(
+    ("text", "located"),
+    [
+        ("a/b.sqlite", "/p/a/b.sqlite"),
+        ("/abs/b.sqlite", "/abs/b.sqlite"),
+        ("sqlite:///b.sqlite", "sqlite:////p/b.sqlite"),
+        ("sqlite:////abs/b.sqlite", "sqlite:////abs/b.sqlite"),
+        ("savers.py:make", "/p/savers.py:make"),
+        ("postgresql://u@h/d", "postgresql://u@h/d"),
+        (":memory:", ":memory:"),
+    ],
+)
+def test_only_what_names_a_file_is_made_absolute(text: str, located: str) -> None:
+    assert locate_store(text, Path("/p")) == located
+
+
+def test_a_home_folder_is_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert locate_store("~/b.sqlite", Path("/p")) == "/home/ann/b.sqlite"
+
+
+def test_a_target_without_a_profile_is_in_flag_then_environment_then_default_profile(tmp_path: Path) -> None:
+    env = {"PROD_URL": "postgresql://reader@db/prod", "AGENTCTL_STORE": "env.sqlite", "AGENTCTL_PROFILE": "staging"}
+    config = config_in(tmp_path, PROFILES, env)
+    flag = config.store_of(None, "flag.sqlite")
+    assert (flag.url, str(flag.origin), flag.access) == ("flag.sqlite", "flag --store", "read")
+    stored = config.store_of()
+    assert (stored.url, str(stored.origin)) == ("env.sqlite", "environment AGENTCTL_STORE")
+    del env["AGENTCTL_STORE"]
+    assert config_in(tmp_path, PROFILES, env).store_of().profile == "staging"
+    del env["AGENTCTL_PROFILE"]
+    default = config_in(tmp_path, PROFILES, env).store_of()
+    assert (default.url, default.profile, default.schema) == ("postgresql://reader@db/prod", "prod", "langgraph")
+    assert str(default.origin) == f"file {tmp_path / 'agentctl.yaml'}:4"
+
+
+def test_a_named_profile_wins_over_flag_and_environment(tmp_path: Path) -> None:
+    config = config_in(tmp_path, PROFILES, {"AGENTCTL_STORE": "env.sqlite"})
+    choice = config.store_of("staging", "flag.sqlite")
+    assert (choice.profile, choice.access, choice.protected) == ("staging", "write", True)
+
+
+def test_the_schema_flag_wins_over_the_profiles(tmp_path: Path) -> None:
+    config = config_in(tmp_path, PROFILES, {"PROD_URL": "postgresql://db/prod"})
+    assert config.store_of("prod", schema="other").schema == "other"
+
+
+def test_the_debug_store_is_flag_then_environment_then_file(tmp_path: Path) -> None:
+    env = {"AGENTCTL_DEBUG_STORE": "env.sqlite"}
+    config = config_in(tmp_path, PROFILES, env)
+    assert str(config.debug_store("flag.sqlite").origin) == "flag --debug-store"
+    assert config.debug_store().url == "env.sqlite"
+    assert config.store_of("debug", "x.sqlite", debug_flag="flag.sqlite").url == "flag.sqlite"
+    choice = config_in(tmp_path, PROFILES).debug_store()
+    assert (choice.profile, choice.access) == ("debug", "write")
+    assert str(choice.origin) == f"file {tmp_path / 'agentctl.yaml'}:12"
+
+
+def test_nothing_that_says_which_store_is_an_error_with_the_ways_to_say_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nothing says which store") as caught:
+        config_in(tmp_path, "profiles: {prod: {store: x.sqlite}}").store_of()
+    for way in ("--store", "AGENTCTL_STORE", "default", "prod::THREAD"):
+        assert way in str(caught.value.hint)
+
+
+def test_an_unknown_profile_is_not_found_with_its_neighbour(tmp_path: Path) -> None:
+    config = config_in(tmp_path, PROFILES)
+    with pytest.raises(NotFound) as caught:
+        config.store_of("stagin")
+    assert caught.value.hint == "did you mean staging?"
+    with pytest.raises(NotFound):
+        config_in(tmp_path, PROFILES, {"AGENTCTL_PROFILE": "nope"}).store_of()
+
+
+def test_copies_go_to_debug_or_to_a_profile_or_url_that_may_be_written(tmp_path: Path) -> None:
+    config = config_in(tmp_path, PROFILES, {"PROD_URL": "postgresql://db/prod"})
+    assert config.target_of().profile == "debug"
+    assert config.target_of("staging").access == "write"
+    url = config.target_of("other.sqlite", schema="s")
+    assert (url.url, url.access, url.schema, str(url.origin)) == ("other.sqlite", "write", "s", "flag --to")
+    with pytest.raises(Refused, match="prod has access: read"):
+        config.target_of("prod")
+
+
+def test_cases_lie_beside_the_debug_store(tmp_path: Path) -> None:
+    config = config_in(tmp_path)
+    assert config.cases_root(config.debug_store()) == tmp_path / "home/.local/state/agentctl/cases"
+    assert config.cases_root(config.debug_store("x/d.sqlite")) == tmp_path / "x/cases"
+    assert config.cases_root(config.debug_store("sqlite:////y/d.sqlite")) == Path("/y/cases")
+    postgres = config.debug_store("postgresql://db/debug")
+    assert config.cases_root(postgres) == tmp_path / "home/.local/state/agentctl/cases"
+
+
+def test_a_missing_variable_matters_only_to_the_profile_that_needs_it_and_is_named(tmp_path: Path) -> None:
+    config = config_in(tmp_path, PROFILES)
+    assert config.store_of("staging").url.endswith("staging.sqlite")
+    with pytest.raises(ConfigError, match="PROD_URL is not set, and profile prod") as caught:
+        config.store_of("prod")
+    assert caught.value.hint == "export PROD_URL=..."
+    with pytest.raises(ConfigError, match="PROD_URL"):
+        config_in(tmp_path, PROFILES, {"PROD_URL": ""}).store_of("prod")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://reader:hunter2@db/prod",
+        "postgresql://reader:${PART}2@db/prod",
+        "postgresql://reader:p@ss/w@db/prod",
+        "postgresql://reader@db/prod?sslmode=require&password=hunter2",
+        "postgresql:///prod?user=r&sslpassword=hunter2",
+    ],
+)
+def test_a_password_in_the_file_is_an_error_that_does_not_repeat_it(tmp_path: Path, url: str) -> None:
+    error = refused(tmp_path, f"profiles: {{prod: {{store: '{url}'}}}}")
+    assert "profiles.prod.store holds a password" in error.message
+    assert "hunter2" not in f"{error.message} {error.hint}"
+    assert "holds a password" in refused(tmp_path, f"debug_store: '{url}'").message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://reader:${PW}@db/prod",
+        "postgresql://${USER}:${PW}@db/prod",
+        "postgresql://reader@db:5432/prod",
+        "postgresql://db/prod?password=${PW}",
+        "postgresql:///prod?host=/run/postgresql",
+        "${URL}",
+        "x.sqlite",
+    ],
+)
+def test_a_password_by_variable_or_none_at_all_is_fine(tmp_path: Path, url: str) -> None:
+    assert not literal_password(url)
+    assert config_in(tmp_path, f"profiles: {{prod: {{store: '{url}'}}}}").profiles["prod"].store == url
+
+
+def test_passwords_are_hidden_wherever_a_choice_is_shown(tmp_path: Path) -> None:
+    config = config_in(tmp_path, PROFILES, {"PROD_URL": "postgresql://r:hunter2@db/prod?password=hunter2"})
+    choice = config.store_of("prod")
+    assert choice.shown == "postgresql://r:***@db/prod?password=***"
+    assert "hunter2" not in repr(choice) + repr(config)
+    assert hide_password("postgresql://r@db/prod") == "postgresql://r@db/prod"
+
+
+WRONG = [
+    ("profile: {}", ":1: unknown key profile", "did you mean profiles?"),
+    (
+        "profiles:\n  prod:\n    store: x\n    acess: read",
+        ":4: unknown key profiles.prod.acess",
+        "did you mean access?",
+    ),
+    ("profiles: {prod: {store: x, colour: red}}", "unknown key profiles.prod.colour", "keys are: access"),
+    ("profiles: {prod: {store: x, access: maybe}}", "must be read or write, not maybe", None),
+    ("profiles: {prod: {store: x, default: 1}}", "must be true or false", None),
+    ("profiles: {prod: {store: 7}}", "must be a text", None),
+    ("profiles: {prod: {}}", "profile prod has no store", None),
+    ("profiles: {prod: x.sqlite}", "profiles.prod must be a mapping", None),
+    ("profiles: {'a::b': {store: x}}", "cannot name a profile", None),
+    ("profiles: {prod: {store: x, ticket: sure}}", "must be required or optional", None),
+    ("profiles: {prod: {store: x, mask: sometimes}}", "must be always or never", None),
+    ("profiles: {prod: {store: x, retention: long}}", "retention must be an age", "90d"),
+    ("profiles: {debug: {access: read}}", "profiles.debug.access must be write", None),
+    ("profiles: {a: {store: x, default: true}, b: {store: y, default: true}}", "a and b are both marked", None),
+    ("profiles:\n  a: {store: x}\n  a: {store: y}", ":3: profiles.a was given in line 2 already", None),
+    ("profiles: {prod: {store: '${URL:-x}'}}", "${URL:-x} is no variable", None),
+    ("debug_store: x\nprofiles: {debug: {store: y}}", "both say where the debug store is", None),
+    ("workflows: {w: {graph: a.py:g, tools: x}}", "unknown key workflows.w.tools", "keys are: checks"),
+    ("workflows: {w: {sandbox: a.py:g}}", "workflow w has no graph", None),
+    ("workflows: {w: {graph: a.py}}", "must be path.py:attr", None),
+    ("workflows: {w: {graph: a.py:g, checks: [1]}}", "must be a text or a list of texts", None),
+    ("1: x", "the key 1 must be a text", None),
+    ("- a", "must be a mapping", None),
+    ("a: [", ":1: not YAML", None),
+    ("a: \x00", "not YAML", None),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), WRONG, ids=[row[1] for row in WRONG])
+def test_what_is_wrong_in_the_file_is_named_with_its_line(
+    tmp_path: Path, text: str, message: str, hint: str | None
+) -> None:
+    error = refused(tmp_path, text)
+    assert str(tmp_path / "agentctl.yaml") in error.message
+    assert message in error.message
+    assert hint is None or hint in str(error.hint)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# nothing\n", "profiles:\n", "profiles: {}\nworkflows:\n"])
+def test_an_empty_file_or_section_is_fine(tmp_path: Path, text: str) -> None:
+    (tmp_path / "agentctl.yaml").write_text(text)
+    assert load_config(tmp_path, {}).profile_names == ("debug",)
+
+
+def test_a_profile_whose_ticket_cannot_be_kept_is_not_opened(tmp_path: Path) -> None:
+    config = config_in(tmp_path, "profiles: {prod: {store: x.sqlite, ticket: required, mask: always}}")
+    with pytest.raises(Refused, match="ticket"):
+        config.store_of("prod")
+
+
+def test_mask_is_known_to_those_who_copy(tmp_path: Path) -> None:
+    config = config_in(tmp_path, "profiles: {prod: {store: x.sqlite, mask: always}}")
+    assert config.store_of("prod").mask == "always"
+
+
+def test_config_show_lists_every_setting_with_its_origin(tmp_path: Path) -> None:
+    text = f"{PROFILES}\nworkflows:\n  refunds:\n    graph: g.py:build\n    checks: [a.yaml, reply contains no]\n"
+    config = config_in(tmp_path, text, {"AGENTCTL_STORE": "postgresql://r:hunter2@db/prod"})
+    shown = {(setting.key, setting.value): str(setting.origin) for setting in list_settings(config)}
+    assert shown["store", "postgresql://r:***@db/prod"] == "environment AGENTCTL_STORE"
+    assert shown["profiles.prod.store", "${PROD_URL}"].startswith(f"file {tmp_path / 'agentctl.yaml'}:")
+    assert ("profiles.staging.protected", "true") in shown
+    assert ("workflows.refunds.graph", f"{tmp_path}/g.py:build") in shown
+    assert ("workflows.refunds.checks", "reply contains no") in shown
+    assert not any("hunter2" in value for _, value in shown)
+
+
+def test_config_show_names_what_is_built_in(tmp_path: Path) -> None:
+    shown = {setting.key: (setting.value, str(setting.origin)) for setting in list_settings(config_in(tmp_path))}
+    assert shown["store"] == ("none", "default")
+    assert shown["debug_store"] == (str(tmp_path / "home/.local/state/agentctl/debug.sqlite"), "default")
+    chosen = config_in(tmp_path, env={"AGENTCTL_PROFILE": "debug", "AGENTCTL_DEBUG_STORE": "d.sqlite"})
+    shown = {setting.key: (setting.value, str(setting.origin)) for setting in list_settings(chosen)}
+    assert shown["store"] == ("debug::", "environment AGENTCTL_PROFILE")
+    assert shown["debug_store"] == ("d.sqlite", "environment AGENTCTL_DEBUG_STORE")
+
+
+def test_private_folders_are_for_their_owner_alone_and_others_stay_as_they_are(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    make_private_folder(tmp_path / "a" / "b")
+    modes = [stat.S_IMODE(folder.stat().st_mode) for folder in (tmp_path, tmp_path / "a", tmp_path / "a" / "b")]
+    assert modes == [0o755, 0o700, 0o700]
+    make_private_folder(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("a.sqlite", Path("a.sqlite")),
+        ("sqlite:////x/a.sqlite", Path("/x/a.sqlite")),
+        ("sqlite:///a.sqlite?mode=ro", Path("a.sqlite")),
+        ("postgresql://db/x", None),
+        ("saver.py:make", None),
+        (":memory:", None),
+    ],
+)
+def test_the_file_of_a_store_is_known_where_it_has_one(url: str, path: Path | None) -> None:
+    assert sqlite_file(url) == path
