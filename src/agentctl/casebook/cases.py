@@ -77,13 +77,10 @@ def case_for(root: Path, name: str | None, source: Place, *, now: datetime, reas
     if name is not None:
         folder = case_folder(root, name)
         return _create(root, name, now=now, reason=reason, source=None) or require_open(read_case(folder))
-    own = [case for case in _cases(root) if case.state == "open" and case.source == thread]
-    if own:
-        return max(own, key=lambda case: case.opened_at)
-    base = name_for(source.thread)
-    names = (base if n == 1 else f"{base}-{n}" for n in count(1))
-    made = (_create(root, each, now=now, reason=reason, source=thread) for each in names)
-    return next(case for case in made if case is not None)
+    _make_root(root)
+    with locked(root):
+        own = [case for case in _cases(root) if case.state == "open" and case.source == thread]
+        return max(own, key=lambda case: case.opened_at) if own else _create_named_after(root, thread, now, reason)
 
 
 def list_cases(root: Path) -> tuple[CaseSummary, ...]:
@@ -163,13 +160,8 @@ def _create(root: Path, name: str, *, now: datetime, reason: str, source: Place 
     folder = case_folder(root, name)
     if folder.exists():
         return None
-    try:
-        make_private_folder(root)
-        draft = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
-    except OSError as exc:
-        raise StoreError(
-            f"cases cannot be kept in {root}: {exc.strerror}", hint="--debug-store moves them too"
-        ) from exc
+    _make_root(root)
+    draft = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
     case = Case(name, draft, "open", (CaseEvent("opened", now, reason),), source)
     write_case(case)
     make_private_folder(draft / REPORTS)
@@ -181,6 +173,21 @@ def _create(root: Path, name: str, *, now: datetime, reason: str, source: Place 
             raise
         return None
     return replace(case, folder=folder)
+
+
+def _create_named_after(root: Path, thread: Place, now: datetime, reason: str) -> Case:
+    base = name_for(thread.thread)
+    names = (base if n == 1 else f"{base}-{n}" for n in count(1))
+    made = (_create(root, name, now=now, reason=reason, source=thread) for name in names)
+    return next(case for case in made if case is not None)
+
+
+def _make_root(root: Path) -> None:
+    try:
+        make_private_folder(root)
+    except OSError as exc:
+        hint = "--debug-store moves the cases too"
+        raise StoreError(f"cases cannot be kept in {root}: {exc.strerror}", hint=hint) from exc
 
 
 def _cases(root: Path) -> list[Case]:
