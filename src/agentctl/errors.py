@@ -50,14 +50,14 @@ class AgentctlError(Exception):
 class UsageError(AgentctlError):
     """The command line does not make sense: an unknown channel, node, flag value or combination."""
 
-    kind = "usage"
+    kind: ClassVar[Kind] = "usage"
     exit_code = 2
 
 
 class RevisionSyntaxError(UsageError):
     """A target or revision cannot be parsed; `span` is the half-open range of `text` to underline."""
 
-    kind = "syntax"
+    kind: ClassVar[Kind] = "syntax"
 
     def __init__(self, message: str, *, text: str, span: tuple[int, int], hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -68,70 +68,70 @@ class RevisionSyntaxError(UsageError):
 class NotFound(AgentctlError):
     """A thread, checkpoint, namespace, call, node occurrence, case or dataset does not exist."""
 
-    kind = "not_found"
+    kind: ClassVar[Kind] = "not_found"
     exit_code = 3
 
 
 class Ambiguous(AgentctlError):
     """A name stands for more than one thing; `candidates` lists them."""
 
-    kind = "ambiguous"
+    kind: ClassVar[Kind] = "ambiguous"
     exit_code = 3
 
 
 class StoreError(AgentctlError):
     """A store cannot be opened, read or written."""
 
-    kind = "store"
+    kind: ClassVar[Kind] = "store"
     exit_code = 4
 
 
 class ConfigError(AgentctlError):
     """agentctl.yaml, langgraph.json or the environment is wrong."""
 
-    kind = "config"
+    kind: ClassVar[Kind] = "config"
     exit_code = 4
 
 
 class DecodeError(AgentctlError):
     """Stored bytes cannot be read: damaged, encrypted without a key, or of a kind that is never loaded."""
 
-    kind = "decode"
+    kind: ClassVar[Kind] = "decode"
     exit_code = 4
 
 
 class MissingExtra(AgentctlError):
     """A package that this command needs is not installed; the message names the extra."""
 
-    kind = "extra"
+    kind: ClassVar[Kind] = "extra"
     exit_code = 4
 
 
 class Refused(AgentctlError):
     """agentctl could do it and will not: a rule of safety, or an experiment that would not mean what it says."""
 
-    kind = "refused"
+    kind: ClassVar[Kind] = "refused"
     exit_code = 5
 
 
 class Blocked(AgentctlError):
     """A tool call had no answer, so the run stopped there and nothing ran."""
 
-    kind = "blocked"
+    kind: ClassVar[Kind] = "blocked"
     exit_code = 5
 
 
 class Escaped(AgentctlError):
     """A tool ran for real during an experiment."""
 
-    kind = "escaped"
+    kind: ClassVar[Kind] = "escaped"
     exit_code = 5
 
 
 class GraphFailed(AgentctlError):
     """The user's graph or its import raised; `traceback` is theirs, as text."""
 
-    kind = "graph_failed"
+    kind: ClassVar[Kind] = "graph_failed"
     exit_code = 6
 
     def __init__(self, message: str, *, traceback: str = "", hint: str | None = None) -> None:

@@ -1,11 +1,11 @@
-"""Helpers for tests of agentctl, and of applications that use it: a command line in process, threads, a scripted model."""
+"""Helpers for tests of agentctl and of applications that use it: commands in process, threads, a scripted model."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path

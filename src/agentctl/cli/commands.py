@@ -7,13 +7,14 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Adds every command to the root."""
-    from agentctl.cli import diagnose, diff, fork, history, replay, resolve, show, threads
+    from agentctl.cli import copy, diagnose, diff, fork, history, replay, resolve, show, threads
 
     app.command("threads")(threads.threads)
     app.command("history")(history.history)
     app.command("show")(show.show)
     app.command("diff")(diff.diff)
     app.command("resolve")(resolve.resolve)
+    app.command("copy")(copy.copy)
     app.command("replay")(replay.replay)
     app.command("fork")(fork.fork)
     app.command("diagnose")(diagnose.diagnose)

@@ -18,10 +18,12 @@ from agentctl.revisions.grammar import Call, Id, Revision
 from agentctl.revisions.scope import Resolution
 
 if TYPE_CHECKING:
+    from agentctl.config.stores import StoreChoice
     from agentctl.experiments.checks import Clause
-    from agentctl.experiments.experiment import DebugStore, Experiment, Target
+    from agentctl.experiments.experiment import Experiment, Target
     from agentctl.experiments.forms import Forms
     from agentctl.experiments.prepare import GraphSource, Settings
+    from agentctl.stores.base import Writer
 
 ESCAPED_OR_BLOCKED, GRAPH_RAISED, ANSWER_IS_NO = 5, 6, 1
 
@@ -71,16 +73,20 @@ def find_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphS
 
 
 @contextmanager
-def debug_store(opened: Opened, options: RunOptions) -> Iterator[DebugStore]:
-    """Gives the store that copies go to, made where it is missing."""
-    from agentctl.experiments.experiment import DebugStore
+def target_store(opened: Opened, to: str | None, *, setup: bool = True) -> Iterator[tuple[Writer, StoreChoice]]:
+    """Gives the store that copies go to, its tables made where they are missing and `setup` allows it.
+
+    Raises:
+        Refused: the store may only be read.
+    """
     from agentctl.stores.open import open_writer
 
-    choice = opened.config.target_of(options.to, debug_flag=opened.stores.debug_flag)
+    choice = opened.config.target_of(to, debug_flag=opened.stores.debug_flag)
     writer = open_writer(choice.url, profile=choice.profile, schema=choice.schema)
     try:
-        writer.setup()
-        yield DebugStore(choice.url, writer, choice.profile)
+        if setup:
+            writer.setup()
+        yield writer, choice
     finally:
         writer.close()
 
@@ -90,7 +96,7 @@ def experiment(
     opened: Opened, found: Resolution, options: RunOptions, verb: str, case: str = ""
 ) -> Iterator[tuple[Experiment, Target]]:
     """Gives an experiment and its target; the plan goes to stderr before anything is copied or run."""
-    from agentctl.experiments.experiment import Target
+    from agentctl.experiments.experiment import DebugStore, Target
     from agentctl.experiments.prepare import prepared
 
     info = opened.reader.info
@@ -101,10 +107,10 @@ def experiment(
             say(opened.env, line)
 
     with (
-        debug_store(opened, options) as debug,
+        target_store(opened, options.to) as (writer, choice),
         prepared(
             opened.reader,
-            debug,
+            DebugStore(choice.url, writer, choice.profile),
             target,
             find_graph(opened, found, options),
             read_settings(opened, options, case),

@@ -80,6 +80,18 @@ def warn(env: Env, text: str) -> None:
     say(env, f"warning: {text}")
 
 
+def progress(env: Env, verb: str) -> Callable[[int, int], None] | None:
+    """Returns a callback that shows `verb 40 of 100` on stderr while it goes on; None where nobody looks on."""
+    if not env.err_is_terminal or env.as_json:
+        return None
+
+    def show(done: int, total: int) -> None:
+        env.stderr.write(f"\r{verb} {done:,} of {total:,}" if done < total else "\r\x1b[K")
+        env.stderr.flush()
+
+    return show
+
+
 def fail(env: Env, error: AgentctlError) -> None:
     """Prints an error: one JSON object on stdout under --json, else message, hint and candidates on stderr."""
     message = hide_secrets(error.message)

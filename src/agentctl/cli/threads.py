@@ -64,17 +64,17 @@ def threads(
 
         reader = stores.reader(profile.removesuffix("::"))
         found = list_threads(reader, query)
-        if grep:
-            say(env, f"read {found.n_read:,} of {found.n_total:,} threads")
         where_from = str(reader.info)
         emit(
             env,
             Answer(
                 human=lambda width: rendering.human(found.items, where_from, found.truncated, env.now(), width),
-                plain=lambda: rendering.plain(found.items),
+                plain=lambda: rendering.plain(found),
                 document=lambda: rendering.as_document(found.items, where_from, found.n_total, found.truncated),
             ),
         )
+        if grep:
+            say(env, f"searched {found.n_read:,} of {found.n_total:,} threads, newest first")
 
 
 def _status(text: str | None) -> ThreadStatus | None:

@@ -103,6 +103,11 @@ def group_replies(runs: Sequence[RunReport]) -> list[tuple[str, int]]:
     return Counter(run.reply or "(no reply)" for run in runs if run.status == "done").most_common()
 
 
+def p_text(p_value: float) -> str:
+    """Returns `p = 0.008`, or `p < 0.001`."""
+    return f"p = {p_value:.3f}" if p_value >= 0.001 else "p < 0.001"
+
+
 def _verdict(
     evidence: Evidence,
     name: VerdictName,
@@ -134,7 +139,7 @@ def _cause(evidence: Evidence, p_value: float) -> Verdict:
     assert forks is not None
     kind = kind_of(evidence.substitutions)
     left = "the failure is gone" if forks.n_failed == 0 else f"{forks.n_failed} of {forks.n} still fail"
-    sentence = f"{_WORDS[kind]}. With {_what(evidence)} {left} (p = {p_value:.2g})."
+    sentence = f"{_WORDS[kind]}. With {_what(evidence)} {left} ({p_text(p_value)})."
     return _verdict(evidence, kind, sentence, p_value, blamed=True, remaining=forks.interval)
 
 
@@ -164,8 +169,8 @@ def _nondeterminism(evidence: Evidence, p_value: float | None) -> Verdict:
     rate = f"{replays.n_failed / replays.n:.0%}".replace("%", " %")
     sentence = f"The same state fails {replays.n_failed} times in {replays.n} ({rate}): runs differ by chance."
     blamed = forks is not None and p_value is not None and p_value < SIGNIFICANT
-    if forks is not None and blamed:
-        sentence += f" With {_what(evidence)} {forks.n_failed} of {forks.n} fail (p = {p_value:.2g})."
+    if forks is not None and p_value is not None and blamed:
+        sentence += f" With {_what(evidence)} {forks.n_failed} of {forks.n} fail ({p_text(p_value)})."
     remaining = forks.interval if forks else None
     return _verdict(evidence, "nondeterminism", sentence, p_value, blamed=blamed, remaining=remaining)
 
@@ -176,9 +181,9 @@ def _too_few(evidence: Evidence, p_value: float | None) -> Verdict:
     shown = f"{replays.n_failed} of {replays.n} replays and {forks.n_failed} of {forks.n} fork runs fail"
     needed = runs_that_would_tell(1.0, forks.n_failed / forks.n)
     more = f"; at these rates {needed} runs of each would tell (-n {needed})" if needed else ""
-    p_text = "" if p_value is None else f" (p = {p_value:.2g})"
+    shown_p = "" if p_value is None else f" ({p_text(p_value)})"
     return _verdict(
-        evidence, "inconclusive", f"{shown}{p_text}: too few to tell{more}.", p_value, commands=_tries(evidence)
+        evidence, "inconclusive", f"{shown}{shown_p}: too few to tell{more}.", p_value, commands=_tries(evidence)
     )
 
 

@@ -31,8 +31,11 @@ class ExampleCall:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is right. `reply` is the expected final reply where one is known; `tool_calls` the expected calls as
-    `{name, args}`; `check` says what failing means, so that its negation must hold; `source` where it was taken from."""
+    """What is right.
+
+    `reply` is the expected final reply where one is known; `tool_calls` the expected calls as
+    `{name, args}`; `check` says what failing means, so that its negation must hold; `source` where it was taken from.
+    """
 
     reply: str | None = None
     tool_calls: tuple[Mapping[str, object], ...] = ()

@@ -67,8 +67,10 @@ class CallSite:
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
-    """One line of a conversation: a message, the checkpoint that first held it, and for AI messages its calls'
-    answers (None where unanswered), in call order."""
+    """One line of a conversation: a message and the checkpoint that first held it.
+
+    `answers` are those of an AI message's calls, in call order, None where a call is unanswered.
+    """
 
     number: int
     message: Message

@@ -35,8 +35,10 @@ def id_time(checkpoint_id: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One serialized value exactly as stored: LangGraph's type tag (`msgpack`, `json`, `null`, `bytes`, `empty`,
-    `msgpack+aes`, `pickle` ...) and its bytes."""
+    """One serialized value exactly as stored: LangGraph's type tag and the bytes.
+
+    Tags are `msgpack`, `json`, `null`, `bytes`, `bytearray`, `empty`, `pickle`, and any of them with `+aes`.
+    """
 
     type: str
     data: bytes
@@ -75,8 +77,10 @@ class CheckpointRow:
 
 @dataclass(frozen=True, slots=True)
 class WriteRow:
-    """One pending write. `value` is None where the caller did not ask for it or it is over the asked size;
-    `n_bytes` is its stored size all the same. `task_path` is None in files older than that column."""
+    """One pending write.
+
+    `value` is None where the caller did not ask for it or it is over the asked size; `n_bytes` is its stored size all the same. `task_path` is None in files older than that column.
+    """
 
     ns: str
     checkpoint_id: str

@@ -41,8 +41,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class SideEffects:
-    """Tool calls by how they were served, over all runs of one command. `recorded` includes `recorded_again` and
-    substituted answers; `live` are reads that a person allowed."""
+    """Tool calls by how they were served, over all runs of one command.
+
+    `recorded` includes `recorded_again` and substituted answers; `live` are reads that a person allowed.
+    """
 
     recorded: int = 0
     stubbed: int = 0

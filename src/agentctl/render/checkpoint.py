@@ -59,6 +59,8 @@ def human(view: CheckpointView, now: datetime, width: int, *, full: bool) -> Ite
             yield f" {mark} {channel}: {dumps(view.values[channel], indent=2)}"
         else:
             yield cut(f" {mark} {channel}: {dumps(view.values[channel])}", width)
+        if view.notes and channel in view.notes:
+            yield Text(f"   {view.notes[channel]}", "dim")
 
 
 def _task_lines(task: Task, width: int, full: bool) -> Iterable[tuple[str, str]]:
@@ -111,6 +113,7 @@ def as_document(view: CheckpointView) -> dict[str, object]:
             "next": list(view.next),
             "tasks": [_task(task) for task in view.tasks],
             "unreadable": dict(view.unreadable or {}),
+            "notes": dict(view.notes or {}),
         },
     )
 

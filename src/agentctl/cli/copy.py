@@ -1,0 +1,96 @@
+"""`agentctl copy`: a thread, or what leads to a checkpoint, into another store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, get_args
+
+import typer
+
+from agentctl.cli import options
+from agentctl.cli.experimenting import target_store
+from agentctl.cli.grouped import Where, expanded
+from agentctl.cli.opening import Opened, open_target
+from agentctl.cli.output import Answer, emit, progress
+from agentctl.errors import UsageError
+from agentctl.records.copies import CopyReport, Scope
+from agentctl.render import run_documents
+from agentctl.render import runs as rendering
+
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+@expanded
+def copy(
+    ctx: typer.Context,
+    target: options.Target,
+    where: Where,
+    to: options.To = None,
+    as_thread: Annotated[
+        str | None, typer.Option("--as", metavar="THREAD", help="The new thread's id; THREAD.copy-N without it.")
+    ] = None,
+    only: Annotated[
+        str,
+        typer.Option(
+            "--only", metavar="lineage|all|point", help="The parent chain, the whole thread, or the least that runs."
+        ),
+    ] = "lineage",
+    reason: options.Reason = None,
+    dry_run: options.DryRun = False,
+    as_json: options.Json = False,
+) -> None:
+    """Copy checkpoints into a new thread, ids kept, in one transaction, and read them back to compare.
+
+    What the target cannot hold is found before anything is written.
+
+    Example: agentctl copy prod::support-17 --to postgresql://localhost/debug --only all
+
+    JSON: agentctl.copy/1 {source, target, n_checkpoints, n_writes, n_blobs, n_bytes, verified, masked}.
+
+    Exit: 0 done, 3 no such checkpoint, 4 a store cannot be opened, 5 the target exists or cannot hold a value.
+    """
+    env = ctx.obj
+    scope = next((known for known in SCOPES if known == only), None)
+    if scope is None:
+        raise UsageError(f"--only {only}", hint="one of: " + ", ".join(SCOPES))
+    with open_target(env, target, where) as opened:
+        report = _copy(opened, to, as_thread, scope, reason, dry_run)
+        emit(
+            env,
+            Answer(
+                human=lambda width: rendering.copy_human(report),
+                plain=lambda: [
+                    (
+                        report.target.target,
+                        report.n_checkpoints,
+                        report.n_writes,
+                        report.n_blobs,
+                        report.n_bytes,
+                        str(report.verified).lower(),
+                    )
+                ],
+                document=lambda: run_documents.copy_document(report),
+            ),
+        )
+
+
+def _copy(
+    opened: Opened, to: str | None, as_thread: str | None, scope: Scope, reason: str | None, dry_run: bool
+) -> CopyReport:
+    from agentctl.experiments.experiment import Target, free_names, provenance
+    from agentctl.stores.copying.execute import copy as run_copy
+    from agentctl.stores.copying.selection import for_copy
+
+    found = opened.resolve()
+    with target_store(opened, to, setup=not dry_run) as (writer, choice):
+        name = as_thread or free_names(writer, opened.thread, "copy", 1)[0]
+        info = opened.reader.info
+        source = Target(opened.thread, found.id, found.ns, info.url, info.profile)
+        plan = replace(
+            for_copy(opened.reader, opened.thread, found.ns, found.id, scope, name),
+            provenance=provenance(source, f"copy {scope}", reason or ""),
+        )
+        (report,) = run_copy(
+            opened.reader, writer, [plan], dry_run=dry_run, on_progress=progress(opened.env, "copying")
+        )
+        return replace(report, source=source.place, target=replace(report.target, profile=choice.profile))
