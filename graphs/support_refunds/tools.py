@@ -48,8 +48,23 @@ class ProductionTools:
         breaker: Callable[[], CircuitBreaker],
     ) -> None:
         self._services = {name: Service(name, http, breaker(), retries) for name in _SERVICES}
+        # Their own breakers: look-ups that work must not close the breaker of effects that fail.
+        self._records = {name: Service(f"{name} look-up", http, breaker(), retries) for name in _SERVICES}
         self._log = log
         self._env = env
+
+    def registry(self) -> ToolRegistry:
+        """Returns them as the workflow takes them."""
+        return registry_of(
+            {
+                "lookup_order": self.lookup_order,
+                "get_refund_policy": self.get_refund_policy,
+                "issue_refund": self.issue_refund,
+                "send_email": self.send_email,
+                "update_ticket": self.update_ticket,
+                "remember_preference": self.remember_preference,
+            }
+        )
 
     def lookup_order(self, order_id: str) -> str:
         """Reads an order."""
@@ -94,9 +109,9 @@ class ProductionTools:
         self._refuse_outside_production(operation)
         thread = str(runtime.config["configurable"]["thread_id"])
         key = f"{thread}:{operation}:{runtime.tool_call_id}"
-        called = self._services[service]
-        effect = Effect(key, thread, operation, f"/{service}", body, look_up=lambda: _found(called, service, key))
-        return _text(_answer(lambda: cause(effect, called, self._log)))
+        records = self._records[service]
+        effect = Effect(key, thread, operation, f"/{service}", body, look_up=lambda: _found(records, service, key))
+        return _text(_answer(lambda: cause(effect, self._services[service], self._log)))
 
     def _refuse_outside_production(self, operation: str) -> None:
         if self._env.get("AGENTCTL_ENV") != PRODUCTION:
@@ -121,29 +136,32 @@ def production_tools(
         identity: The service identity that calls are made under.
         database_url: The application's database: `sqlite:///file` or `postgresql://...`.
         env: Tools with an effect refuse unless its AGENTCTL_ENV is `production`.
-        http: A client to use, made by `http_client`; by default one that lives as long as the registry.
+        http: A client to use, made by `http_client`; by default one that keeps no connection open.
         timeout_s: Per request, for the default client.
         retries: For transient errors.
         breaker: Makes the circuit breaker of one service.
     """
     log = OutboundLog(application_database(database_url))
-    client = http or http_client(base_url, identity=identity, timeout_s=timeout_s)
-    tools = ProductionTools(client, log, env, retries or Retries(), breaker)
-    return registry_of(
-        {
-            "lookup_order": tools.lookup_order,
-            "get_refund_policy": tools.get_refund_policy,
-            "issue_refund": tools.issue_refund,
-            "send_email": tools.send_email,
-            "update_ticket": tools.update_ticket,
-            "remember_preference": tools.remember_preference,
-        }
+    client = http or http_client(base_url, identity=identity, timeout_s=timeout_s, keep_alive=False)
+    return ProductionTools(client, log, env, retries or Retries(), breaker).registry()
+
+
+def http_client(base_url: str, *, identity: str, timeout_s: float = 5.0, keep_alive: bool = True) -> httpx.Client:
+    """Returns a client for the back office that calls under a service identity.
+
+    Args:
+        base_url: The back office.
+        identity: The service identity.
+        timeout_s: Per request.
+        keep_alive: Whether connections are kept for the next call; not where nobody closes the client.
+    """
+    return httpx.Client(
+        base_url=base_url,
+        timeout=timeout_s,
+        headers={"X-Service-Identity": identity},
+        limits=httpx.Limits(max_keepalive_connections=None if keep_alive else 0),
+        trust_env=False,
     )
-
-
-def http_client(base_url: str, *, identity: str, timeout_s: float = 5.0) -> httpx.Client:
-    """Returns a client for the back office that calls under a service identity."""
-    return httpx.Client(base_url=base_url, timeout=timeout_s, headers={"X-Service-Identity": identity}, trust_env=False)
 
 
 def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegistry:

@@ -1,0 +1,17 @@
+"""Fixtures of the workflow tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.backoffice import SupportWorld, support_world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[SupportWorld]:
+    """A back office of the test's own, and the support workflow over it."""
+    with support_world(tmp_path) as running:
+        yield running
