@@ -82,13 +82,24 @@ def running_postgres() -> Iterator[str]:
 
 
 @contextmanager
-def new_database(server_url: str) -> Iterator[str]:
-    """Makes an empty database on a running server, yields its URL and drops it at the end."""
+def new_database(server_url: str, *, like: str = "") -> Iterator[str]:
+    """Makes a database on a running server, yields its URL and drops it at the end.
+
+    Args:
+        server_url: The server.
+        like: URL of a database to copy, to which nobody is connected; an empty one otherwise.
+    """
     name = f"test_{uuid4().hex}"
     with psycopg.connect(server_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        template = f" TEMPLATE {database_name(like)} STRATEGY FILE_COPY" if like else ""
+        connection.execute(f"CREATE DATABASE {name}{template}")
         yield server_url.replace("/postgres?", f"/{name}?")
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def database_name(url: str) -> str:
+    """Returns the name of the database in a URL that `new_database` gave."""
+    return url.partition("?")[0].rpartition("/")[2]
 
 
 def binary_folders() -> list[Path]:

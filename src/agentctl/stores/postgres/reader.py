@@ -12,6 +12,7 @@ from typing import Any
 
 from psycopg import sql
 
+from agentctl.errors import StoreError
 from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import in_chunks
@@ -47,7 +48,12 @@ class PostgresReader:
     ) -> None:
         self.url = url
         self._database: Readable = PostgresDatabase(url) if database is None else database
-        self.layout = self._database.read(partial(find_layout, schema=schema))
+        try:
+            self.layout = self._database.read(partial(find_layout, schema=schema))
+        except StoreError:
+            if database is None:
+                self._database.close()
+            raise
         self.info = StoreInfo("postgres", self._database.shown, profile, self.layout.warnings)
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:

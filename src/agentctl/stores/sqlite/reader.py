@@ -55,9 +55,13 @@ class SqliteReader:
     def __init__(self, path: Path | str, *, profile: str = "", file: Readable | None = None) -> None:
         self._file: Readable = SqliteFile(Path(path)) if file is None else file
         self.info = StoreInfo(kind="sqlite", url=str(self._file.path), profile=profile)
-        self._has_task_path = TASK_PATH in self._file.read(
-            lambda connection: _check_layout(connection, self._file.path)
-        )
+        try:
+            columns = self._file.read(partial(_check_layout, path=self._file.path))
+        except StoreError:
+            if file is None:
+                self._file.close()
+            raise
+        self._has_task_path = TASK_PATH in columns
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Counts come from the primary key's index alone."""
