@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from agentctl.revisions.heads import find_edit
 from agentctl.revisions.namespaces import node_path, pick_namespace
 from agentctl.revisions.resolve import RangeResolution, resolve, resolve_range
 from agentctl.revisions.scope import Resolution
+from agentctl.revisions.target import parse_target
 
 NOW = datetime(2026, 11, 30, 14, 0, tzinfo=UTC)
 START = datetime(2026, 11, 30, 11, 0, tzinfo=UTC)
@@ -60,6 +62,10 @@ class Written:
         self.rows.setdefault(ns, []).append(CheckpointRow(self.thread, ns, id, parent, metadata))
         self.next_of[id], self.wrote_of[id] = tuple(next), tuple(wrote)
         return id
+
+    @property
+    def place(self) -> str:
+        return f"prod::{self.thread}"
 
     def namespaces(self) -> Sequence[str]:
         return sorted(self.rows)
@@ -155,7 +161,7 @@ def test_tildes_climb_the_parents_and_end_at_the_root() -> None:
     assert thread.to("head~6").id == thread.input
     with pytest.raises(NotFound, match="beyond the root") as caught:
         thread.to("head~7")
-    assert caught.value.hint == f"the root is support-17@{thread.input}"
+    assert caught.value.hint == f"the root is prod::support-17@{thread.input}"
 
 
 def test_head_root_ids_and_parents_read_no_metadata_writes_or_calls() -> None:
@@ -277,7 +283,7 @@ def test_interrupts_and_errors_are_counted_too() -> None:
 def test_a_thread_without_interrupts_says_where_to_look() -> None:
     with pytest.raises(NotFound) as caught:
         Support().to("interrupt")
-    assert "agentctl history support-17" in str(caught.value.hint)
+    assert "agentctl history prod::support-17" in str(caught.value.hint)
 
 
 def test_a_call_is_where_it_waits_for_its_answer() -> None:
@@ -303,7 +309,7 @@ def test_a_call_made_twice_is_ambiguous_with_arguments_results_and_revisions_tha
         assert [row["result"] for row in rows] == ["delivered", None]
         assert rows[0]["args"] == {"order_id": "A1"}
         assert [thread.to(str(row["revision"])).id for row in rows] == [thread.asked_1, thread.asked_2]
-        assert str(caught.value.hint).endswith(f"support-17@call:{name}:2")
+        assert str(caught.value.hint).endswith(f"prod::support-17@call:{name}:2")
 
 
 def test_an_occurrence_beyond_the_last_is_not_found_and_lists_those_there_are() -> None:
@@ -347,7 +353,7 @@ def test_a_call_that_reads_as_an_id_and_as_an_occurrence_is_ambiguous() -> None:
     thread.sites = [site("pay", "pay:1", thread.asked_2), site("pay", "x", thread.asked_1)]
     with pytest.raises(Ambiguous) as caught:
         thread.to("call:pay:1")
-    assert caught.value.hint == 'write call:"pay:1" for the id'
+    assert caught.value.hint == "for the id write 'prod::support-17@call:\"pay:1\"'"
     assert thread.to('call:"pay:1"').id == thread.asked_2
 
 
@@ -356,7 +362,7 @@ def test_an_unknown_call_names_its_neighbour_or_what_was_called() -> None:
     thread.sites = [site("lookup_order", "c1", thread.asked_1)]
     with pytest.raises(NotFound) as near:
         thread.to("call:lookup_ordr")
-    assert near.value.hint == "did you mean support-17@call:lookup_order?"
+    assert near.value.hint == "did you mean prod::support-17@call:lookup_order?"
     with pytest.raises(NotFound) as far:
         thread.to("call:refund")
     assert far.value.hint == "called there: lookup_order"
@@ -383,7 +389,7 @@ def test_a_time_before_the_thread_names_its_first_checkpoint() -> None:
     thread = Support()
     with pytest.raises(NotFound) as caught:
         thread.to("at:2026-11-29")
-    assert str(caught.value.hint).startswith(f"its first is {thread.input}")
+    assert str(caught.value.hint).startswith(f"its first is prod::support-17@{thread.input}")
 
 
 def test_ids_without_a_time_cannot_be_reached_by_one() -> None:
@@ -421,11 +427,37 @@ def test_an_id_that_is_no_uuid_is_given_whole() -> None:
         thread.to("cafe")
 
 
-@pytest.mark.parametrize(("text", "hint"), [("heda", "did you mean support-17@head?"), ("b1", "at least 4 hex digits")])
+@pytest.mark.parametrize(
+    ("text", "hint"), [("heda", "did you mean prod::support-17@head?"), ("b1", "at least 4 hex digits")]
+)
 def test_an_id_that_is_not_there_says_what_was_perhaps_meant(text: str, hint: str) -> None:
     with pytest.raises(NotFound) as caught:
         Support().to(text)
     assert hint in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("name", ["support-17", "ann lee@work::7", "it's~2"])
+@pytest.mark.parametrize(
+    "text", ["heda", "head~9", "at:2026-11-29", "call:lookup", "call:lookup_ordr", "call:pay", "call:lookup_order:9"]
+)
+def test_a_target_in_a_hint_can_be_pasted_into_a_shell(name: str, text: str) -> None:
+    thread = Support()
+    thread.thread = name
+    thread.sites = [
+        site("lookup_order", "c1", thread.asked_1),
+        site("lookup_order", "c2", thread.asked_2),
+        site("pay", "c3", thread.asked_1),
+        site("pay", "c3", thread.asked_2),
+    ]
+    with pytest.raises((NotFound, Ambiguous)) as caught:
+        thread.to(text)
+    words = shlex.split(str(caught.value.hint).rstrip("?"))
+    targets = [word for word in words if word.startswith("prod::")]
+    assert len(targets) == 1
+    target = parse_target(targets[0], lambda profile, found: (profile, found) == ("prod", name), profiles=["prod"])
+    assert target.thread == name
+    if "lookup_ordr" not in text and text != "call:lookup":
+        assert resolve(target.one, thread, now=NOW)
 
 
 def test_an_id_of_a_namespace_below_is_found_without_naming_it() -> None:

@@ -13,7 +13,8 @@ from __future__ import annotations
 import difflib
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import count
@@ -161,7 +162,8 @@ def _create(root: Path, name: str, *, now: datetime, reason: str, source: Place 
     if folder.exists():
         return None
     _make_root(root)
-    draft = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
+    with _keeping(root):
+        draft = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
     case = Case(name, draft, "open", (CaseEvent("opened", now, reason),), source)
     write_case(case)
     make_private_folder(draft / REPORTS)
@@ -183,8 +185,14 @@ def _create_named_after(root: Path, thread: Place, now: datetime, reason: str) -
 
 
 def _make_root(root: Path) -> None:
-    try:
+    with _keeping(root):
         make_private_folder(root)
+
+
+@contextmanager
+def _keeping(root: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as exc:
         hint = "--debug-store moves the cases too"
         raise StoreError(f"cases cannot be kept in {root}: {exc.strerror}", hint=hint) from exc

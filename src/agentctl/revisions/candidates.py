@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -14,6 +15,11 @@ from agentctl.revisions.grammar import ATOMS, Call, Revision
 from agentctl.revisions.shortids import MIN_DIGITS
 
 Candidate = dict[str, object]
+
+
+def typed(facts: Facts, revision: object = "") -> str:
+    """Returns a target of the thread as it can be pasted into a shell."""
+    return shlex.quote(f"{facts.place}@{revision}" if revision else facts.place)
 
 
 def checkpoint_candidates(found: Sequence[tuple[str, str]], facts: Facts) -> list[Candidate]:
@@ -46,12 +52,12 @@ def ambiguous_ids(text: str, found: Sequence[tuple[str, str]], facts: Facts) -> 
     if len({id for _, id in found}) < len(found):
         return Ambiguous(
             f"{text} names checkpoints in {len({ns for ns, _ in found})} namespaces",
-            hint=f"say which with --ns, such as --ns '{found[0][0]}'",
+            hint=f"say which with --ns, such as --ns {shlex.quote(found[0][0])}",
             candidates=candidates,
         )
     return Ambiguous(
         f"{len(found)} checkpoints of {facts.thread} end in {text}",
-        hint=f"give more digits, such as {facts.thread}@{found[0][1]}",
+        hint=f"give more digits, such as {typed(facts, found[0][1])}",
         candidates=candidates,
     )
 
@@ -60,7 +66,7 @@ def ambiguous_step(number: int, ns: str, ids: Sequence[str], facts: Facts) -> Am
     """One lineage holds the step more than once, as rows written by other programs may."""
     return Ambiguous(
         f"step {number} stands {len(ids)} times on the lineage",
-        hint=f"give the id, such as {facts.thread}@{ids[-1]}",
+        hint=f"give the id, such as {typed(facts, ids[-1])}",
         candidates=checkpoint_candidates([(ns, id) for id in ids], facts),
     )
 
@@ -69,11 +75,11 @@ def no_id(text: str, ns: str, facts: Facts) -> NotFound:
     """No checkpoint has that id."""
     words = difflib.get_close_matches(text.lower(), ["head", "root", "interrupt", "error"], n=1)
     if words:
-        hint = f"did you mean {facts.thread}@{words[0]}?"
+        hint = f"did you mean {typed(facts, words[0])}?"
     elif len(text.replace("-", "")) < MIN_DIGITS:
         hint = f"give at least {MIN_DIGITS} hex digits of the id's end"
     else:
-        hint = f"agentctl history {facts.thread} lists the ids; revisions are {ATOMS}"
+        hint = f"agentctl history {typed(facts)} lists the ids; revisions are {ATOMS}"
     where = f"namespace {ns} of {facts.thread}" if ns else facts.thread
     return NotFound(f"no checkpoint of {where} is or ends in {text}", hint=hint)
 
@@ -82,7 +88,7 @@ def no_step(number: int, steps: Sequence[int], lineage: str, ns: str, others: Se
     """The lineage lacks that step; `others` are checkpoints of the step on other branches."""
     has = f"it has steps {min(steps)} to {max(steps)}" if steps else "its rows have no step numbers"
     if others:
-        has += f"; another branch has that step: {facts.thread}@{others[0]}"
+        has += f"; another branch has that step: {typed(facts, others[0])}"
     return NotFound(
         f"there is no step {number} on {lineage}",
         hint=has,
@@ -111,7 +117,7 @@ def ambiguous_call(text: str, sites: Sequence[CallSite], facts: Facts) -> Ambigu
     candidates = call_candidates(text, sites)
     return Ambiguous(
         f"call:{text} names {len(sites)} calls",
-        hint=f"say which, such as {facts.thread}@{candidates[-1]['revision']}",
+        hint=f"say which, such as {typed(facts, candidates[-1]['revision'])}",
         candidates=candidates,
     )
 
@@ -138,7 +144,7 @@ def no_such_call(text: str, k: int, sites: Sequence[CallSite], facts: Facts) -> 
     candidates = call_candidates(text, sites)
     return NotFound(
         f"call:{text} has {len(sites)} occurrence{'s' if len(sites) > 1 else ''}, not {abs(k)}",
-        hint=f"say which, such as {facts.thread}@{candidates[-1]['revision']}",
+        hint=f"say which, such as {typed(facts, candidates[-1]['revision'])}",
         candidates=candidates,
     )
 
@@ -147,11 +153,11 @@ def no_call(text: str, lineage: str, called: Sequence[str], facts: Facts) -> Not
     """No call of that name or id is on the lineage or below it."""
     near = difflib.get_close_matches(text, list(called), n=1)
     if near:
-        hint = f"did you mean {facts.thread}@{Revision(Call(near[0]))}?"
+        hint = f"did you mean {typed(facts, Revision(Call(near[0])))}?"
     elif called:
         hint = f"called there: {', '.join(called)}"
     else:
-        hint = f"no tool was called there; agentctl history {facts.thread} shows every branch"
+        hint = f"no tool was called there; agentctl history {typed(facts)} shows every branch"
     return NotFound(f"no call named or with id {json.dumps(text, ensure_ascii=False)} on {lineage}", hint=hint)
 
 

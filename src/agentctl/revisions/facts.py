@@ -17,6 +17,11 @@ class Facts(Protocol):
         """Exact thread id."""
         ...
 
+    @property
+    def place(self) -> str:
+        """The thread as it is typed: with `PROFILE::` where it was reached by one. For hints."""
+        ...
+
     def namespaces(self) -> Sequence[str]:
         """Returns the namespaces that have checkpoints, sorted; empty where the thread is unknown."""
         ...

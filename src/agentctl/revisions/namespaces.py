@@ -6,6 +6,7 @@ its own checkpointer has no task id).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from agentctl.errors import Ambiguous, NotFound
@@ -32,7 +33,7 @@ def pick_namespace(text: str, namespaces: Sequence[str], thread: str) -> str:
     if matches:
         raise Ambiguous(
             f"thread {thread} has {len(matches)} namespaces named {text}",
-            hint=f"give one in full, such as --ns '{matches[-1]}'",
+            hint=f"give one in full, such as --ns {shlex.quote(matches[-1])}",
             candidates=[{"ns": ns} for ns in matches],
         )
     stored = [ns for ns in namespaces if ns]

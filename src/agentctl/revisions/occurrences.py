@@ -10,7 +10,7 @@ from typing import Final
 from agentctl.errors import Ambiguous
 from agentctl.records.messages import CallSite
 from agentctl.records.threads import UNKNOWN
-from agentctl.revisions.candidates import ambiguous_call, call_candidates, no_call, no_occurrence, no_such_call
+from agentctl.revisions.candidates import ambiguous_call, call_candidates, no_call, no_occurrence, no_such_call, typed
 from agentctl.revisions.grammar import Call, Revision, Stop, Visit
 from agentctl.revisions.scope import Resolution, Scope
 
@@ -65,7 +65,7 @@ def find_stop(atom: Stop, scope: Scope) -> Resolution:
     found = _nth([row.id for row in scope.chain.rows], atom.k, stops, _keep)
     what = f"checkpoint whose step {'asked something' if atom.kind == 'interrupt' else 'failed'} on {scope.name}"
     if found.id is None:
-        otherwise = f"agentctl history {scope.facts.thread} shows every branch"
+        otherwise = f"agentctl history {typed(scope.facts)} shows every branch"
         raise no_occurrence(what, atom.k, found.n, atom.kind, otherwise)
     return scope.found(found.id, f"{_ordinal(atom.k)} {what}")
 
@@ -84,7 +84,7 @@ def find_call(atom: Call, scope: Scope) -> tuple[Resolution, CallSite]:
         if literal and sites:
             raise Ambiguous(
                 f"call:{whole} is the id of a call, and call number {k} of {name}",
-                hint=f"write {Revision(Call(whole))} for the id",
+                hint=f"for the id write {typed(facts, Revision(Call(whole)))}",
                 candidates=[*call_candidates(whole, literal), *call_candidates(name, sites)],
             )
         if literal:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from agentctl.errors import NotFound
 from agentctl.records.messages import CallSite
-from agentctl.revisions.candidates import ambiguous_ids, ambiguous_step, no_id, no_step
+from agentctl.revisions.candidates import ambiguous_ids, ambiguous_step, no_id, no_step, typed
 from agentctl.revisions.facts import Facts
 from agentctl.revisions.grammar import (
     HEAD,
@@ -209,7 +209,8 @@ def _at(time: str, scope: Scope) -> Resolution:
     if not earlier:
         id, first = dated[0]
         raise NotFound(
-            f"{scope.name} has no checkpoint as early as {_rfc(moment)}", hint=f"its first is {id} at {_rfc(first)}"
+            f"{scope.name} has no checkpoint as early as {_rfc(moment)}",
+            hint=f"its first is {typed(scope.facts, id)} at {_rfc(first)}",
         )
     n_undated = len(rows) - len(dated)
     notes = [f"{n_undated} checkpoints without a time were passed over"] if n_undated else []
@@ -226,7 +227,7 @@ def _climb(found: Resolution, n: int, facts: Facts) -> Resolution:
         above = len(rows) - 1
         raise NotFound(
             f"{found.id} has {above} checkpoint{'' if above == 1 else 's'} above it, so ~{n} is beyond the root",
-            hint=f"the root is {facts.thread}@{rows[0].id}",
+            hint=f"the root is {typed(facts, rows[0].id)}",
         )
     hops = "the parent of" if n == 1 else f"{n} parents above"
     why = f"{hops} {found.id} ({found.why})"

@@ -193,7 +193,7 @@ def _no_thread(
             prefix = f"{profile}::" if profile else ""
             return NotFound(
                 f"{run_id} is a run, not a thread: it ran on thread {', '.join(owners)}",
-                hint=f"agentctl history {prefix}{owners[0]}",
+                hint=f"agentctl history {shlex.quote(prefix + owners[0])}",
                 candidates=[{"thread": owner} for owner in owners],
             )
     unknown, colons, tail = text.partition("::")

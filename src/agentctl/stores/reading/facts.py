@@ -37,6 +37,12 @@ class StoredFacts:
     _steps: dict[str, StepReader] = field(default_factory=dict)
     _calls: dict[tuple[str, str], tuple[CallSite, ...]] = field(default_factory=dict)
 
+    @property
+    def place(self) -> str:
+        """The thread as it is typed: with `PROFILE::` where it was reached by one."""
+        profile = self.reader.info.profile
+        return f"{profile}::{self.thread}" if profile else self.thread
+
     def namespaces(self) -> Sequence[str]:
         """Returns the namespaces that have checkpoints, sorted; empty where the thread is unknown."""
         if self._namespaces is None:
