@@ -50,7 +50,10 @@ def go(graph: Any, thread: str, value: Any, *, at: str | None = None) -> Any:
 
 
 def go_failing(graph: Any, thread: str, value: Any) -> None:
-    """Runs the graph one task at a time, which makes "the sibling had finished" certain, and expects it to raise."""
+    """Runs the graph one task at a time and expects it to raise.
+
+    The task that raises has to be the last of its step: its siblings have then finished for certain.
+    """
     with pytest.raises(ValueError):
         graph.invoke(value, config_of(thread) | {"max_concurrency": 1}, durability="sync")
 

@@ -49,8 +49,8 @@ def _half_done(saver: Saver | None, bureau: Any) -> Any:
 
 def _half_done_sends(saver: Saver | None) -> Any:
     def read(arg: dict[str, str]) -> Log:
-        if arg["item"] == "c":
-            raise ValueError("page c is missing")
+        if arg["item"] == "d":
+            raise ValueError("page d is missing")
         return {"log": [f"read {arg['item']}"]}
 
     graph = StateGraph(Log)
@@ -108,7 +108,7 @@ CASES = (
         _fail_and_retry,
         "a half-done step, finished on resume; the stored error stays beside the result",
     ),
-    case("half done sends", _half_done_sends, _fail, "one of four Sends raised"),
+    case("half done sends", _half_done_sends, _fail, "the last of four Sends raised"),
     case("asking and failing", _asking_and_failing, _fail, "a question beside an error"),
     case(
         "handled error",
