@@ -12,6 +12,7 @@ import pytest
 from langchain_core.tools import BaseTool, tool
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.types import RetryPolicy
 from pydantic import Field
 
 from agentctl.sandbox.answers import Desk, Policy
@@ -368,3 +369,55 @@ def test_a_tool_without_arguments_is_gated() -> None:
     with sandboxed(graph, Desk(Policy(stubs={"ping": "stub"}))):
         assert said(graph.invoke(ask())) == "stub"
     assert ran == []
+
+
+def test_a_retry_policy_does_not_try_a_blocked_call_again() -> None:
+    world = World()
+    refund = world.refund()
+    graph = StateGraph(MessagesState)
+    graph.add_node(
+        "work",
+        lambda state: {"messages": [refund.invoke({"order_id": "A1", "amount": 1.0})]},
+        retry_policy=RetryPolicy(max_attempts=3, initial_interval=0.0, retry_on=lambda error: True),
+    )
+    graph.add_edge(START, "work")
+    compiled = graph.compile()
+    desk = Desk(Policy())
+    with sandboxed(compiled, desk), pytest.raises(CallBlocked):
+        compiled.invoke(ask())
+    assert served(desk) == [("issue_refund", "blocked")]
+    assert world.n_ran == 0
+
+
+def test_a_block_that_code_swallows_is_in_the_ledger_all_the_same() -> None:
+    world = World()
+    lookup = world.async_lookup()
+
+    async def work(state: Any) -> Any:
+        gathered = await asyncio.gather(lookup.ainvoke(A1), return_exceptions=True)
+        return {"messages": [type(gathered[0]).__name__]}
+
+    graph = one_node(work)
+    desk = Desk(Policy())
+    with sandboxed(graph, desk):
+        assert said(asyncio.run(graph.ainvoke(ask()))) == "CallBlocked"
+    assert desk.blocked is not None
+    assert served(desk) == [("lookup_order", "blocked")]
+    assert world.n_ran == 0
+
+
+@pytest.mark.parametrize("wrapped", ["retry", "fallbacks", "config"])
+def test_tools_wrapped_by_langchain_are_gated(wrapped: str) -> None:
+    world = World()
+    lookup = world.lookup()
+    runnable = {
+        "retry": lambda: lookup.with_retry(stop_after_attempt=2),
+        "fallbacks": lambda: lookup.with_fallbacks([world.refund()]),
+        "config": lambda: lookup.with_config(tags=["x"]),
+    }[wrapped]()
+    graph = one_node(lambda state: {"messages": [runnable.invoke(A1)]})
+    desk = Desk(Policy())
+    with sandboxed(graph, desk), pytest.raises(CallBlocked):
+        graph.invoke(ask())
+    assert served(desk) == [("lookup_order", "blocked")]
+    assert world.n_ran == 0

@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from agentctl.errors import ConfigError, GraphFailed, NotFound, UsageError
+from agentctl.sandbox.environment import import_path
 from agentctl.sandbox.loading import LoadedGraph, load_graph, load_graph_async, require_context
 from agentctl.sandbox.registry import ToolRegistry
 from tests.support.tools import World, ask
@@ -193,6 +194,16 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ours = {name for name in set(sys.modules) - before[1] if name in ("graph", "left_behind")}
     assert (list(sys.path), dict(os.environ), sys.dont_write_bytecode, ours) == (before[0], before[2], before[3], set())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.py", "left_behind.py"]
+
+
+def test_what_is_loaded_inside_an_outer_path_stays_until_the_outer_one_ends(tmp_path: Path) -> None:
+    write(tmp_path, "", "stays_loaded.py", prelude="")
+    with import_path((tmp_path,)):
+        load(tmp_path, "import stays_loaded\ngraph = builder.compile()").close()
+        assert "stays_loaded" in sys.modules
+        assert str(tmp_path) in sys.path
+    assert "stays_loaded" not in sys.modules
+    assert str(tmp_path) not in sys.path
 
 
 def test_a_failed_load_leaves_nothing_behind_either(tmp_path: Path) -> None:

@@ -19,12 +19,13 @@ _NEVER: Final = "AGENTCTL_ENV"
 def import_path(folders: tuple[Path, ...]) -> Generator[None]:
     """Puts folders first on the import path; afterwards they and the modules loaded from them are gone again.
 
+    A folder that is on the path already stays, and so do its modules: they are for whoever put it there to take away.
     No bytecode is written meanwhile: the user's folders stay as they are.
     """
-    added = [str(folder) for folder in folders if str(folder) not in sys.path]
+    added = tuple(folder for folder in folders if str(folder) not in sys.path)
     loaded_before = set(sys.modules)
     wrote_bytecode = sys.dont_write_bytecode
-    sys.path[:0] = added
+    sys.path[:0] = map(str, added)
     sys.dont_write_bytecode = True
     importlib.invalidate_caches()
     try:
@@ -32,10 +33,10 @@ def import_path(folders: tuple[Path, ...]) -> Generator[None]:
     finally:
         sys.dont_write_bytecode = wrote_bytecode
         for folder in added:
-            if folder in sys.path:
-                sys.path.remove(folder)
+            if str(folder) in sys.path:
+                sys.path.remove(str(folder))
         for name in set(sys.modules) - loaded_before:
-            if _lies_in(sys.modules[name], folders):
+            if _lies_in(sys.modules[name], added):
                 del sys.modules[name]
 
 
