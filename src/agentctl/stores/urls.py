@@ -14,7 +14,7 @@ HIDDEN = "***"
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 _SAVER = re.compile(r"^(?P<file>.+\.py):(?P<attribute>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)$")
-_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
+_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@", re.DOTALL)
 _PASSWORD_PARAMETER = re.compile(r"((?:ssl)?password=)[^&]*")
 
 

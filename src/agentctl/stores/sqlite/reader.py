@@ -35,6 +35,12 @@ TASK_PATH = "task_path"
 """A column of `writes` that files older than langgraph-checkpoint-sqlite 3.1 and those of LangGraph.js lack."""
 STORE_COLUMNS = ("prefix", "key", "value", "created_at", "updated_at")
 
+HEADS_QUERY = (
+    "SELECT thread_id, COUNT(*), MIN(checkpoint_id), MAX(checkpoint_id) FROM checkpoints"
+    " WHERE checkpoint_ns = '' GROUP BY thread_id"
+)
+"""Answered from the index of the primary key alone: no page that holds state is read."""
+
 _ROWS_PER_READ = 500
 _IDS_PER_READ = 10_000
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -65,12 +71,7 @@ class SqliteReader:
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Counts come from the primary key's index alone."""
-        counted = self._file.read(
-            lambda connection: connection.execute(
-                "SELECT thread_id, COUNT(*), MIN(checkpoint_id), MAX(checkpoint_id) FROM checkpoints"
-                " WHERE checkpoint_ns = '' GROUP BY thread_id"
-            ).fetchall()
-        )
+        counted = self._file.read(lambda connection: connection.execute(HEADS_QUERY).fetchall())
         counted.sort(key=lambda found: (found[3], found[0]), reverse=True)
         heads: list[ThreadHead] = []
         for chunk in in_chunks(counted, _ROWS_PER_READ):

@@ -1,0 +1,99 @@
+"""What the text of `--store` means, and that no password is ever shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentctl.errors import Refused, StoreError
+from agentctl.stores.open import open_reader, open_writer
+from agentctl.stores.urls import StoreUrl, hide_password, parse_store_url
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("threads.sqlite", StoreUrl("sqlite", "threads.sqlite")),
+        ("./a b/threads.db", StoreUrl("sqlite", "a b/threads.db")),
+        ("/srv/app/threads", StoreUrl("sqlite", "/srv/app/threads")),
+        ("sqlite:///threads.sqlite", StoreUrl("sqlite", "threads.sqlite")),
+        ("sqlite:////srv/threads.sqlite", StoreUrl("sqlite", "/srv/threads.sqlite")),
+        ("postgresql://u@h/db", StoreUrl("postgres", "postgresql://u@h/db")),
+        (
+            "postgres://u:p@h:5432/db?sslmode=require",
+            StoreUrl("postgres", "postgresql://u:p@h:5432/db?sslmode=require"),
+        ),
+        ("postgresql+psycopg://u@h/db", StoreUrl("postgres", "postgresql://u@h/db")),
+        ("PostgreSQL://u@h/db", StoreUrl("postgres", "postgresql://u@h/db")),
+        ("app/stores.py:production", StoreUrl("saver", "app/stores.py", "production")),
+        ("/srv/stores.py:Savers.make", StoreUrl("saver", "/srv/stores.py", "Savers.make")),
+        ("stores.py", StoreUrl("sqlite", "stores.py")),
+    ],
+)
+def test_every_form_names_its_kind_and_place(text: str, expected: StoreUrl) -> None:
+    assert parse_store_url(text) == expected
+
+
+def test_a_home_folder_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert parse_store_url("~/threads.sqlite") == StoreUrl("sqlite", "/home/ann/threads.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "empty text"),
+        (":memory:", "no file to read"),
+        ("sqlite://", "no file to read"),
+        ("sqlite:///:memory:", "no file to read"),
+        ("sqlite://threads.sqlite", "names a host"),
+        ("https://agents.example.com", "Agent Server"),
+        ("mysql://u:secret@h/db", "no kind of store is called mysql"),
+    ],
+)
+def test_what_cannot_be_opened_is_an_error_with_a_hint(text: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message) as caught:
+        parse_store_url(text)
+    assert caught.value.exit_code == 4
+    assert "--store" in (caught.value.hint or "")
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://ann:secret@h:5432/db", "postgresql://ann:***@h:5432/db"),
+        ("postgresql://ann:se:c@re/t@h/db", "postgresql://ann:***@h/db"),
+        ("postgresql://ann:sec?ret@h/db", "postgresql://ann:***@h/db"),
+        ("postgresql://ann@h/db", "postgresql://ann@h/db"),
+        ("postgresql://h:5432/db", "postgresql://h:5432/db"),
+        (
+            "postgresql:///db?user=ann&password=secret&sslmode=require",
+            "postgresql:///db?user=ann&password=***&sslmode=require",
+        ),
+        ("postgresql:///db?sslpassword=secret", "postgresql:///db?sslpassword=***"),
+        ("/srv/threads.sqlite", "/srv/threads.sqlite"),
+    ],
+)
+def test_a_password_is_hidden_and_the_rest_stays(url: str, shown: str) -> None:
+    assert hide_password(url) == shown
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1))
+def test_no_password_shows_whatever_it_is_made_of(password: str) -> None:
+    marked = f"<{password}>"
+    assert marked not in hide_password(f"postgresql://ann:{marked}@db.example.com:5432/agents?sslmode=require")
+
+
+def test_a_schema_is_refused_where_there_are_none(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="only Postgres has schemas"):
+        open_reader(str(tmp_path / "threads.sqlite"), schema="agents")
+
+
+def test_a_saver_cannot_be_a_target(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as caught:
+        open_writer(f"{tmp_path}/stores.py:production")
+    assert "--to" in (caught.value.hint or "")
