@@ -25,7 +25,7 @@ from agentctl.revisions.target import parse_target
 from agentctl.stores.base import Reader
 from agentctl.stores.open import open_reader
 from agentctl.stores.reading.facts import StoredFacts
-from tests.catalog import CATALOG, config_of, sqlite_case, sqlite_thread
+from tests.catalog import CATALOG, config_of, run_case, sqlite_case, sqlite_thread
 
 NOW = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -71,35 +71,32 @@ def visits(chain: Sequence[Any], node: str) -> list[str]:
 THREADS = [name for name in CATALOG if name not in ("empty", "exit delta")]
 
 
-@pytest.mark.parametrize("name", THREADS)
-def test_every_atom_agrees_with_the_graph_and_every_id_names_its_checkpoint(name: str, tmp_path: Path) -> None:
-    with thread_of(name, tmp_path) as (facts, graph):
-        every_id_names_its_checkpoint(facts)
-        chain = chain_of(graph, facts.thread)
-        ids = [id_of(snapshot) for snapshot in chain]
-        assert to(facts, "head").id == ids[-1]
-        assert to(facts, "root").id == ids[0]
-        for up, id in enumerate(reversed(ids)):
-            assert to(facts, f"head~{up}").id == id
-        steps = Counter(snapshot.metadata["step"] for snapshot in chain)
-        for snapshot in chain:
-            if steps[snapshot.metadata["step"]] == 1:
-                assert to(facts, Revision(Step(snapshot.metadata["step"]))).id == id_of(snapshot)
-        for node in {node for snapshot in chain for node in snapshot.next}:
-            found = visits(chain, node)
-            for number, id in enumerate(found, start=1):
-                assert to(facts, Revision(Visit("before", node, number))).id == id
-                assert to(facts, Revision(Visit("before", node, number - len(found) - 1))).id == id
-            if found:
-                assert to(facts, Revision(Visit("before", node))).id == found[-1]
-        for kind in ("interrupts", "error"):
-            asked = [id_of(s) for s in chain if any(getattr(task, kind) for task in s.tasks)]
-            atom = kind.removesuffix("s")
-            for number, id in enumerate(asked, start=1):
-                assert to(facts, f"{atom}:{number}").id == id
-            if not asked:
-                with pytest.raises(NotFound):
-                    to(facts, atom)
+def every_atom_agrees(facts: StoredFacts, graph: Any) -> None:
+    chain = chain_of(graph, facts.thread)
+    ids = [id_of(snapshot) for snapshot in chain]
+    assert to(facts, "head").id == ids[-1]
+    assert to(facts, "root").id == ids[0]
+    for up, id in enumerate(reversed(ids)):
+        assert to(facts, f"head~{up}").id == id
+    steps = Counter(snapshot.metadata["step"] for snapshot in chain)
+    for snapshot in chain:
+        if steps[snapshot.metadata["step"]] == 1:
+            assert to(facts, Revision(Step(snapshot.metadata["step"]))).id == id_of(snapshot)
+    for node in {node for snapshot in chain for node in snapshot.next}:
+        found = visits(chain, node)
+        for number, id in enumerate(found, start=1):
+            assert to(facts, Revision(Visit("before", node, number))).id == id
+            assert to(facts, Revision(Visit("before", node, number - len(found) - 1))).id == id
+        if found:
+            assert to(facts, Revision(Visit("before", node))).id == found[-1]
+    for kind in ("interrupts", "error"):
+        asked = [id_of(s) for s in chain if any(getattr(task, kind) for task in s.tasks)]
+        atom = kind.removesuffix("s")
+        for number, id in enumerate(asked, start=1):
+            assert to(facts, f"{atom}:{number}").id == id
+        if not asked:
+            with pytest.raises(NotFound):
+                to(facts, atom)
 
 
 def every_id_names_its_checkpoint(facts: StoredFacts) -> None:
@@ -110,6 +107,30 @@ def every_id_names_its_checkpoint(facts: StoredFacts) -> None:
             found = to(facts, Revision(Id(text)))
             assert (found.ns, found.id) == (ns, id)
             assert to(facts, Revision(Id(text)), ns=ns or None).id == id
+
+
+@pytest.mark.parametrize("name", THREADS)
+def test_every_atom_agrees_with_the_graph_and_every_id_names_its_checkpoint(name: str, tmp_path: Path) -> None:
+    with thread_of(name, tmp_path) as (facts, graph):
+        every_id_names_its_checkpoint(facts)
+        every_atom_agrees(facts, graph)
+
+
+def test_revisions_read_the_same_from_postgres(fresh_postgres_url: str) -> None:
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    with PostgresSaver.from_conn_string(fresh_postgres_url) as saver:
+        saver.setup()
+        for name in ("agent corrected", "deep agent", "functional", "several forks", "subgraph nested answered"):
+            case = CATALOG[name]
+            graph = run_case(case, saver)
+            reader = open_reader(fresh_postgres_url)
+            facts = StoredFacts(reader, case.thread)
+            every_id_names_its_checkpoint(facts)
+            every_atom_agrees(facts, graph)
+            for tool in facts.called("", to(facts, "head").id):
+                assert to(facts, Revision(Call(tool, 1))).call is not None
+            reader.close()
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOG if name.startswith("id ")])
