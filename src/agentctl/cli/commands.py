@@ -7,7 +7,7 @@ import typer
 
 def register(app: typer.Typer) -> None:
     """Adds every command to the root."""
-    from agentctl.cli import copy, diagnose, diff, fork, history, replay, resolve, show, threads
+    from agentctl.cli import case, config, copy, diagnose, diff, fork, history, replay, resolve, show, threads
 
     app.command("threads")(threads.threads)
     app.command("history")(history.history)
@@ -18,3 +18,5 @@ def register(app: typer.Typer) -> None:
     app.command("replay")(replay.replay)
     app.command("fork")(fork.fork)
     app.command("diagnose")(diagnose.diagnose)
+    app.add_typer(case.app, name="case", no_args_is_help=True)
+    app.add_typer(config.app, name="config", no_args_is_help=True)

@@ -45,10 +45,10 @@ def diagnose(
 
         parsed = read_forms(opened, forms, chosen)
         found, notes = resolve_for_forms(opened, parsed, to_run=True)
-        with experiment(opened, found, chosen, "diagnosis") as (ready, at):
+        with experiment(opened, found, chosen, "diagnosis") as under:
             report = run_diagnosis(
-                ready,
-                at,
+                under.ready,
+                under.target,
                 None if parsed.op in ("rerun", "resume") else parsed,
                 n=n,
                 trust_rest=trust_rest,
@@ -56,12 +56,15 @@ def diagnose(
                 options=kept_options(chosen),
                 notes=notes,
             )
+            document = run_documents.diagnose_document(report)
+            groups = [("replay", report.replays.group), *([("fork", report.fork.group)] if report.fork else [])]
+            under.evidence.keep("diagnose", report.source, groups, under.ready.recording, document)
         emit(
             env,
             Answer(
                 human=lambda width: rendering.diagnose_human(report, width),
                 plain=lambda: rendering.diagnose_plain(report),
-                document=lambda: run_documents.diagnose_document(report),
+                document=lambda: document,
             ),
         )
     if report.side_effects.escaped:

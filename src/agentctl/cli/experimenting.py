@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from agentctl.revisions.scope import Resolution
 if TYPE_CHECKING:
     from agentctl.config.stores import StoreChoice
     from agentctl.experiments.checks import Clause
+    from agentctl.experiments.evidence import Evidence
     from agentctl.experiments.experiment import Experiment, Target
     from agentctl.experiments.forms import Forms
     from agentctl.experiments.prepare import GraphSource, Settings
@@ -28,7 +30,16 @@ if TYPE_CHECKING:
 ESCAPED_OR_BLOCKED, GRAPH_RAISED, ANSWER_IS_NO = 5, 6, 1
 
 
-def read_settings(opened: Opened, options: RunOptions, case: str) -> Settings:
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """An experiment that can run, the checkpoint it is about, and the case that keeps its evidence."""
+
+    ready: Experiment
+    target: Target
+    evidence: Evidence
+
+
+def read_settings(opened: Opened, options: RunOptions) -> Settings:
     """Returns the run options parsed."""
     from agentctl.experiments import prepare
     from agentctl.experiments.running import Limits
@@ -44,7 +55,6 @@ def read_settings(opened: Opened, options: RunOptions, case: str) -> Settings:
         limits=Limits(options.timeout, options.max_steps),
         env=prepare.parse_env(options.env or ()),
         reason=options.reason or "",
-        case=case,
         cwd=opened.env.cwd,
     )
 
@@ -92,34 +102,38 @@ def target_store(opened: Opened, to: str | None, *, setup: bool = True) -> Itera
 
 
 @contextmanager
-def experiment(
-    opened: Opened, found: Resolution, options: RunOptions, verb: str, case: str = ""
-) -> Iterator[tuple[Experiment, Target]]:
-    """Gives an experiment and its target; the plan goes to stderr before anything is copied or run."""
+def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str) -> Iterator[Underway]:
+    """Gives an experiment on a resolved target; the plan goes to stderr before anything is copied or run."""
+    from agentctl.casebook.cases import case_for
+    from agentctl.experiments.evidence import Evidence
     from agentctl.experiments.experiment import DebugStore, Target
     from agentctl.experiments.prepare import prepared
 
-    info = opened.reader.info
+    env, info = opened.env, opened.reader.info
     target = Target(opened.thread, found.id, found.ns, info.url, info.profile)
+    graph, check = find_graph(opened, found, options), read_check(opened, options)
+    settings = read_settings(opened, options)
 
     def tell(plan: Plan) -> None:
         for line in plan_lines(plan, verb):
-            say(opened.env, line)
+            say(env, line)
 
-    with (
-        target_store(opened, options.to) as (writer, choice),
-        prepared(
+    with target_store(opened, options.to) as (writer, choice):
+        root = opened.config.cases_root(opened.config.debug_store(opened.stores.debug_flag))
+        case = case_for(root, options.case, target.place, now=env.now(), reason=options.reason or "")
+        evidence = Evidence(case, env.now)
+        with prepared(
             opened.reader,
             DebugStore(choice.url, writer, choice.profile),
             target,
-            find_graph(opened, found, options),
-            read_settings(opened, options, case),
-            check=read_check(opened, options),
+            graph,
+            replace(settings, case=case.name),
+            check=check,
             branch=opened.branch_id(found.ns),
             on_plan=tell,
-        ) as ready,
-    ):
-        yield ready, target
+            on_threads=evidence.threads,
+        ) as ready:
+            yield Underway(ready, target, evidence)
 
 
 def read_forms(opened: Opened, forms: FormOptions, options: RunOptions) -> Forms:

@@ -44,14 +44,16 @@ def fork(
 
         parsed = read_forms(opened, forms, chosen)
         found, _ = resolve_for_forms(opened, parsed, to_run=False)
-        with experiment(opened, found, chosen, "fork") as (ready, at):
-            report = make_fork(ready, at, parsed, n, run=not no_run)
+        with experiment(opened, found, chosen, "fork") as under:
+            report = make_fork(under.ready, under.target, parsed, n, run=not no_run)
+            document = run_documents.fork_document(report)
+            under.evidence.keep("fork", report.source, [("fork", report.group)], under.ready.recording, document)
         emit(
             env,
             Answer(
                 human=lambda width: rendering.fork_human(report, width, checked=bool(chosen.check)),
                 plain=lambda: [(report.target.thread, report.target.id), *rendering.run_plain(report.group)],
-                document=lambda: run_documents.fork_document(report),
+                document=lambda: document,
             ),
         )
     raise typer.Exit(exit_code([report.group], report.side_effects))

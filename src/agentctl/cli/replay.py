@@ -37,14 +37,16 @@ def replay(
     with open_target(env, target, where) as opened:
         from agentctl.experiments.replay import replay as run_replay
 
-        with experiment(opened, opened.resolve(), chosen, "replay") as (ready, at):
-            report = run_replay(ready, at, n)
+        with experiment(opened, opened.resolve(), chosen, "replay") as under:
+            report = run_replay(under.ready, under.target, n)
+            document = run_documents.replay_document(report)
+            under.evidence.keep("replay", report.source, [("replay", report.group)], under.ready.recording, document)
         emit(
             env,
             Answer(
                 human=lambda width: rendering.replay_human(report, width, checked=bool(chosen.check)),
                 plain=lambda: rendering.run_plain(report.group),
-                document=lambda: run_documents.replay_document(report),
+                document=lambda: document,
             ),
         )
     raise typer.Exit(exit_code([report.group], report.side_effects))

@@ -79,6 +79,7 @@ class Experiment:
         reason: Why, for the metadata of everything written; '' for none.
         case: Name of the case that this belongs to.
         on_plan: Called with the plan before anything is copied or run.
+        on_threads: Called with the debug threads and `replay` or `fork` before they are made.
         on_end: Called as each run ends.
     """
 
@@ -98,6 +99,7 @@ class Experiment:
     case: str = ""
     masked: bool = False
     on_plan: Callable[[Plan], None] | None = None
+    on_threads: Callable[[Sequence[Place], str], None] | None = None
     on_end: Callable[[Ended], None] | None = None
 
 

@@ -87,6 +87,8 @@ def _copied(
     if made.plan is None:
         return ()
     plans = [replace(made.plan, as_thread=name, provenance=facts) for name in names]
+    if experiment.on_threads is not None:
+        experiment.on_threads([experiment.debug.place(name) for name in names], "fork")
     copies = copy(made.reader, experiment.debug.writer, plans)
     return tuple(replace(one, source=target.place) for one in copies)
 

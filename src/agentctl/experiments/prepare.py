@@ -13,6 +13,7 @@ from agentctl.experiments.experiment import DebugStore, Experiment, Target, reco
 from agentctl.experiments.observed import Check
 from agentctl.experiments.resuming import Answers
 from agentctl.experiments.running import Ended, Limits
+from agentctl.records.copies import Place
 from agentctl.records.runs import Effect, Plan
 from agentctl.sandbox.answers import Policy, ToolsMode
 from agentctl.sandbox.effects import Effects
@@ -86,6 +87,7 @@ def prepared(
     check: Check | None = None,
     branch: str | None = None,
     on_plan: Callable[[Plan], None] | None = None,
+    on_threads: Callable[[Sequence[Place], str], None] | None = None,
     on_end: Callable[[Ended], None] | None = None,
 ) -> Iterator[Experiment]:
     """Gives an experiment on a target, its graph loaded for the time of the block.
@@ -99,6 +101,7 @@ def prepared(
         check: What failing means.
         branch: Tip of the branch whose recorded answers come first; None for the newest tip above the target.
         on_plan: Called with the plan before anything is copied or run.
+        on_threads: Called with the debug threads before they are made.
         on_end: Called as each run ends.
 
     Raises:
@@ -159,6 +162,7 @@ def prepared(
             reason=settings.reason,
             case=settings.case,
             on_plan=on_plan,
+            on_threads=on_threads,
             on_end=on_end,
         )
 

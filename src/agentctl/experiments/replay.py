@@ -50,6 +50,8 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     if experiment.on_plan is not None:
         experiment.on_plan(plan)
     plans = [replace(base, as_thread=name, provenance=facts) for name in names]
+    if experiment.on_threads is not None:
+        experiment.on_threads([experiment.debug.place(name) for name in names], "replay")
     copies = copy(experiment.source, experiment.debug.writer, plans)
     jobs = [
         RunJob(

@@ -79,7 +79,8 @@ class CheckpointRow:
 class WriteRow:
     """One pending write.
 
-    `value` is None where the caller did not ask for it or it is over the asked size; `n_bytes` is its stored size all the same. `task_path` is None in files older than that column.
+    `value` is None where the caller did not ask for it or it is over the asked size; `n_bytes` is its
+    stored size all the same. `task_path` is None in files older than that column.
     """
 
     ns: str
