@@ -102,10 +102,9 @@ def name_calls(
 
 
 def _find(point: Point, text: str) -> Pair:
-    """Returns the call that a name or id stands for: among those that wait, else the last answered, else all."""
+    """Returns the call that a name or id stands for: among those that wait, else those just answered, else all."""
     pairs = point.pairing.pairs
-    calling = max((pair.at for pair in pairs), default=None)
-    for group in (point.open_pairs, [pair for pair in pairs if pair.at == calling], pairs):
+    for group in (point.open_pairs, point.just_answered, pairs):
         found = [pair for pair in group if pair.call.id == text] or [pair for pair in group if pair.call.name == text]
         if len(found) == 1:
             return found[0]

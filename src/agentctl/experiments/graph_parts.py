@@ -94,7 +94,7 @@ def going_to(graph: Graph, values: Mapping[str, object], goto: str | None) -> Gr
     entries = [ChannelWriteEntry(channel, value) for channel, value in values.items()]
     if goto is not None and goto != END:
         entries.append(ChannelWriteEntry(f"{BRANCH}{goto}", None))
-    node = NodeBuilder().write_to(*entries).build()
+    node = NodeBuilder().subscribe_only(START).write_to(*entries).build()
     return graph.copy(update={"nodes": {**graph.nodes, START: node}})
 
 

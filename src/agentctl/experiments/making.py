@@ -21,6 +21,7 @@ from agentctl.errors import Ambiguous, Refused
 from agentctl.experiments.calls import NamedCall, name_calls, pending_sends
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.forms import Forms
+from agentctl.experiments.functional import returned_rows
 from agentctl.experiments.graph_parts import (
     check_names,
     going_to,
@@ -125,6 +126,9 @@ class _Maker:
         if forms.new_input is not None and not forms.assigns and not forms.calls:
             yield self._with_input()
             return
+        if forms.calls and graph is not None and is_functional(graph) and not self._point.pairing.pairs:
+            yield self._with_returned()
+            return
         calls = name_calls(
             self._source, self._point, forms, self._experiment.recording, tool_node_names(self._experiment.graph)
         )
@@ -223,6 +227,18 @@ class _Maker:
                 candidates=[{"task": task.id, "finished": task.finished} for task in found],
             )
         return found[0]
+
+    def _with_returned(self) -> Made:
+        """Returns a fork in which @task calls of the functional API returned something else."""
+        rows, answered = returned_rows(self._source, self._point, self._forms)
+        plan = for_resume(self._source, self._target.thread, self._target.ns, self._target.id, THREAD)
+        return Made(
+            reader=self._source,
+            plan=_changed(plan, self._target, rows),
+            id=self._target.id,
+            next=self._point.next,
+            answered=answered,
+        )
 
     # State at the target.
 

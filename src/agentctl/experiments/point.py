@@ -55,11 +55,20 @@ class Point:
 
     @property
     def open_pairs(self) -> tuple[Pair, ...]:
-        """Calls of the last AI message with calls that its values do not answer, where nothing else came after it."""
+        """Calls that the conversation ends with and does not answer."""
+        return tuple(pair for pair in self._last_pairs() if not pair.answers)
+
+    @property
+    def just_answered(self) -> tuple[Pair, ...]:
+        """Calls that the conversation ends with and answers."""
+        return tuple(pair for pair in self._last_pairs() if pair.answers)
+
+    def _last_pairs(self) -> tuple[Pair, ...]:
+        """Returns the calls of the last AI message with calls, where nothing but results came after it."""
         calling = max((pair.at for pair in self.pairing.pairs), default=None)
         if calling is None or any(message.role != "tool" for message in self.messages[calling + 1 :]):
             return ()
-        return self.pairing.open_calls(calling)
+        return tuple(pair for pair in self.pairing.pairs if pair.at == calling)
 
 
 def read_point(reader: Reader, target: Target) -> Point:
