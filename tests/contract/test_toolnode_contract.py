@@ -108,7 +108,7 @@ def test_validation_raises_what_the_tool_would_raise() -> None:
 
 
 @pytest.mark.parametrize("name", ["_format_output", "_handle_tool_error", "_handle_validation_error"])
-def test_the_helpers_that_word_a_rejection_are_there(name: str) -> None:
+def test_the_functions_that_word_a_rejection_are_there(name: str) -> None:
     assert callable(getattr(tools_base, name))
 
 

@@ -206,6 +206,20 @@ def test_what_is_loaded_inside_an_outer_path_stays_until_the_outer_one_ends(tmp_
     assert str(tmp_path) not in sys.path
 
 
+def test_only_what_came_by_way_of_the_projects_folder_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / "langgraph.json").write_text("{}")
+    write(tmp_path, "", "lib/of_another_path.py", prelude="")
+    text = f"import sys\nsys.path.append({str(tmp_path / 'lib')!r})\nimport of_another_path\ngraph = builder.compile()"
+    file = write(tmp_path, text, "apps/deep/inside/graph.py")
+    try:
+        load_graph(f"{file}:graph").close()
+        assert "of_another_path" in sys.modules
+        assert not [name for name in sys.modules if name.partition(".")[0] == "apps"]
+    finally:
+        sys.modules.pop("of_another_path", None)
+        sys.path.remove(str(tmp_path / "lib"))
+
+
 def test_a_failed_load_leaves_nothing_behind_either(tmp_path: Path) -> None:
     before = (list(sys.path), dict(os.environ))
     with pytest.raises(GraphFailed):

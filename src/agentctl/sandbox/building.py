@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentctl.errors import NotFound, UsageError
+from agentctl.sandbox.environment import OWN_NAME
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.sandbox.specs import GraphSpec, near_names
 
@@ -85,7 +86,7 @@ def module_of(spec: GraphSpec) -> ModuleType:
                 f"there is no module {spec.module}", hint=f"it is looked for in {spec.project} and the environment"
             )
         return importlib.import_module(spec.module)
-    if not spec.module.startswith("agentctl_graph_"):
+    if not spec.module.startswith(OWN_NAME):
         return importlib.import_module(spec.module)
     found = importlib.util.spec_from_file_location(spec.module, spec.file)
     if found is None or found.loader is None:

@@ -11,6 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+OWN_NAME: Final = "agentctl_graph_"
+"""Begins the name of a file's module where the name its project would use is taken."""
+
 _NEVER: Final = "AGENTCTL_ENV"
 """Says that effects may be real; it does not reach an experiment."""
 
@@ -31,13 +34,14 @@ def import_path(folders: tuple[Path, ...]) -> Generator[None]:
     try:
         yield
     finally:
+        loaded = set(sys.modules) - loaded_before
+        gone = [name for name in loaded if _came_from(name, sys.modules.get(name), added)]
         sys.dont_write_bytecode = wrote_bytecode
         for folder in added:
             if str(folder) in sys.path:
                 sys.path.remove(str(folder))
-        for name in set(sys.modules) - loaded_before:
-            if _lies_in(sys.modules[name], added):
-                del sys.modules[name]
+        for name in gone:
+            sys.modules.pop(name, None)
 
 
 @contextmanager
@@ -57,15 +61,16 @@ def environment(values: Mapping[str, str]) -> Generator[None]:
                 os.environ[name] = value
 
 
-def _lies_in(module: ModuleType | None, folders: tuple[Path, ...]) -> bool:
-    """Returns whether a module was loaded from one of the folders, and not from packages installed below them."""
+def _came_from(name: str, module: ModuleType | None, folders: tuple[Path, ...]) -> bool:
+    """Returns whether a module was imported by way of one of the folders, not just from somewhere below it."""
+    parts = name.split(".")
+    if parts[0].startswith(OWN_NAME):
+        return True
     file = getattr(module, "__file__", None)
-    if file is None:
-        places = [Path(place) for place in getattr(module, "__path__", ())]
-    else:
-        places = [Path(file)]
-    return any(
-        place.is_relative_to(folder) and "site-packages" not in place.relative_to(folder).parts
-        for place in places
-        for folder in folders
-    )
+    for place in (folder.joinpath(*parts) for folder in folders):
+        if file is None:
+            if module is not None and place.is_dir() and str(place) in list(getattr(module, "__path__", ())):
+                return True
+        elif Path(file) in (place.with_suffix(".py"), place / "__init__.py"):
+            return True
+    return False

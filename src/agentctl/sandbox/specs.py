@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentctl.errors import ConfigError, NotFound, UsageError
+from agentctl.sandbox.environment import OWN_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def _module_name(file: Path, paths: tuple[Path, ...]) -> str:
             name = ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
             if not _is_taken(name, file):
                 return name
-    return f"agentctl_graph_{abs(hash(file)):x}"
+    return f"{OWN_NAME}{abs(hash(file)):x}"
 
 
 def _is_importable(relative: Path) -> bool:
