@@ -58,7 +58,7 @@ def copy(
         emit(
             env,
             Answer(
-                human=lambda width: rendering.copy_human(report),
+                human=lambda width: rendering.copy_human(report, env.pasteable),
                 plain=lambda: [
                     (
                         report.target.target,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -56,6 +57,7 @@ def diagnose(
                 options=kept_options(chosen),
                 notes=notes,
             )
+            report = replace(report, commands=tuple(env.pasteable(command) for command in report.commands))
             document = run_documents.diagnose_document(report)
             groups = [("replay", report.replays.group), *([("fork", report.fork.group)] if report.fork else [])]
             under.evidence.keep("diagnose", report.source, groups, under.ready.recording, document)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
+
+_COMMAND = re.compile(
+    r"\bagentctl (?P<verb>threads|history|show|resolve|diff|copy|replay|fork|diagnose|export|run|resume|case \w+)\b"
+    r"(?P<rest>[^\n;]*)"
+)
+_STORE_FLAGS = ("--store", "--schema", "--debug-store")
 
 
 @dataclass(slots=True)
@@ -31,10 +39,37 @@ class Env:
     as_json: bool = False
     argv: tuple[str, ...] = field(default=())
 
+    def pasteable(self, text: str) -> str:
+        """Returns text with every `agentctl` command in it saying which stores this command used.
+
+        A target without a profile is looked for in `--store`, and `debug::` in `--debug-store`; where these were
+        given as flags, the printed commands give them too, so that they work when pasted.
+        """
+        flags = store_flags(self.argv)
+        return _COMMAND.sub(lambda match: _with_flags(match, flags), text) if flags else text
+
     @property
     def colour(self) -> bool:
         """Whether the answer may be coloured: a terminal, and NO_COLOR not set."""
         return self.is_terminal and not self.environ.get("NO_COLOR")
+
+
+def store_flags(argv: Sequence[str]) -> dict[str, str]:
+    """Returns the flags of a command line that say which stores are meant."""
+    found: dict[str, str] = {}
+    for i, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in _STORE_FLAGS:
+            found[name] = value if equals else next(iter(argv[i + 1 :]), "")
+    return found
+
+
+def _with_flags(match: re.Match[str], flags: Mapping[str, str]) -> str:
+    rest = match["rest"]
+    has_profile = "::" in rest
+    wanted = ["--debug-store"] if has_profile or match["verb"].startswith("case") else list(flags)
+    words = [f"{name} {shlex.quote(flags[name])}" for name in wanted if name in flags and name not in rest]
+    return " ".join(["agentctl", match["verb"], *words]) + rest
 
 
 def real_env(argv: list[str]) -> Env:

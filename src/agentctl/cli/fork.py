@@ -51,7 +51,7 @@ def fork(
         emit(
             env,
             Answer(
-                human=lambda width: rendering.fork_human(report, width, checked=bool(chosen.check)),
+                human=lambda width: rendering.fork_human(report, width, env.pasteable, checked=bool(chosen.check)),
                 plain=lambda: [(report.target.thread, report.target.id), *rendering.run_plain(report.group)],
                 document=lambda: document,
             ),

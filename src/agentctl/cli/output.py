@@ -99,7 +99,7 @@ def fail(env: Env, error: AgentctlError) -> None:
         body = {
             "kind": error.kind,
             "message": message,
-            "hint": error.hint or "",
+            "hint": env.pasteable(error.hint or ""),
             "candidates": [dict(row) for row in error.candidates],
         }
         env.stdout.write(dumps({"error": body}) + "\n")
@@ -114,7 +114,8 @@ def fail(env: Env, error: AgentctlError) -> None:
     for row in error.candidates:
         env.stderr.write("  " + "  ".join(clean(str(cell)) for cell in row.values() if cell not in (None, "")) + "\n")
     if error.hint:
-        env.stderr.write(f"hint: {hide_secrets(clean(error.hint, keep_newlines=True))}\n")
+        hint = env.pasteable(hide_secrets(clean(error.hint, keep_newlines=True)))
+        env.stderr.write(f"hint: {hint}\n")
     env.stderr.flush()
 
 

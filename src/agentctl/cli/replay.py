@@ -44,7 +44,7 @@ def replay(
         emit(
             env,
             Answer(
-                human=lambda width: rendering.replay_human(report, width, checked=bool(chosen.check)),
+                human=lambda width: rendering.replay_human(report, width, env.pasteable, checked=bool(chosen.check)),
                 plain=lambda: rendering.run_plain(report.group),
                 document=lambda: document,
             ),

@@ -22,34 +22,38 @@ MAX_TEXT = 600
 
 
 def human(talk: Conversation, now: datetime, width: int, *, full: bool) -> Iterable[RenderableType]:
-    """Yields each message with its number, time, role and checkpoint; each call beside its result."""
+    """Yields each message with its number, time, role and checkpoint; each call beside its result, shown once."""
     from rich.text import Text
 
     ids = short_ids([turn.checkpoint for turn in talk.turns] or [talk.tip])
     yield f"{talk.thread}  {talk.store}  {count(talk.n_total, 'message')} in {talk.channel}"
     if len(talk.turns) < talk.n_total:
         yield Text(f"{len(talk.turns)} shown; all: --all", "dim")
+    beside: set[int] = set()
     for turn in talk.turns:
+        if id(turn.message) in beside:
+            continue
+        beside.update(id(answer) for answer in turn.answers if answer is not None)
         head = f"{turn.number:>4}  {age(turn.at, now):>4}  {turn.message.role:<6}  {ids[turn.checkpoint]}  "
-        style = ROLE_STYLE.get(turn.message.role, "")
-        for i, line in enumerate(_wrap(_body(turn.message, full), max(width - len(head), 24))):
-            yield Text(head if i == 0 else " " * len(head)).append(line, style)
-        for call, answer in zip(turn.message.tool_calls, turn.answers, strict=False):
-            yield from _call_lines(call_text(call), answer, len(head), width, full)
+        for i, (text, style) in enumerate(_turn_lines(turn, max(width - len(head), 24), full)):
+            yield Text().append(head if i == 0 else " " * len(head)).append(text, style)
 
 
-def _call_lines(call: str, answer: Message | None, indent: int, width: int, full: bool) -> Iterable[RenderableType]:
-    from rich.text import Text
+def _turn_lines(turn: ConversationTurn, width: int, full: bool) -> Iterable[tuple[str, str]]:
+    style = ROLE_STYLE.get(turn.message.role, "")
+    if turn.message.text or not turn.message.tool_calls:
+        yield from ((line, style) for line in _wrap(_body(turn.message, full), width))
+    for call, answer in zip(turn.message.tool_calls, turn.answers, strict=False):
+        yield from _marked("-> ", call_text(call), "cyan", width)
+        if answer is None:
+            yield "   unanswered", "red"
+        else:
+            yield from _marked("<- ", _body(answer, full), "red" if answer.status == "error" else "magenta", width)
 
-    pad, room = " " * indent, max(width - indent - 3, 24)
-    for i, line in enumerate(_wrap(call, room)):
-        yield Text(pad + ("-> " if i == 0 else "   ")).append(line, "cyan")
-    if answer is None:
-        yield Text(f"{pad}   unanswered", "red")
-        return
-    style = "red" if answer.status == "error" else "magenta"
-    for i, line in enumerate(_wrap(_body(answer, full), room)):
-        yield Text(pad + ("<- " if i == 0 else "   ")).append(line, style)
+
+def _marked(mark: str, text: str, style: str, width: int) -> Iterable[tuple[str, str]]:
+    for i, line in enumerate(_wrap(text, max(width - len(mark), 24))):
+        yield (mark if i == 0 else " " * len(mark)) + line, style
 
 
 def _body(message: Message, full: bool) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import dumps
@@ -28,6 +29,9 @@ from agentctl.render.words import count, names, percent_interval, size
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
+
+Pasteable = Callable[[str], str]
+"""Makes the commands in a text work when pasted, wherever the stores are."""
 
 LABEL = 9
 VERDICT_WORDS = {
@@ -82,14 +86,14 @@ def copy_line(reports: Sequence[CopyReport]) -> str:
     return f"{source} -> {first.target.profile or first.target.store}{times}: {counts}, {state}"
 
 
-def copy_human(report: CopyReport) -> Iterable[RenderableType]:
+def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableType]:
     """Yields what was copied and where it can be looked at."""
     yield _row("copied", copy_line([report]))
     yield _row("thread", report.target.target)
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if not report.dry_run:
-        yield _row("next", f"agentctl history {report.target.target}")
+        yield _row("next", pasteable(f"agentctl history {shlex.quote(report.target.target)}"))
 
 
 def effects_words(effects: SideEffects) -> str:
@@ -135,13 +139,13 @@ def outcome(run: RunReport) -> tuple[str, str, str]:
     return run.status.replace("_", " "), run.error or "", style
 
 
-def replay_human(report: ReplayReport, width: int, *, checked: bool) -> Iterable[RenderableType]:
+def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, checked: bool) -> Iterable[RenderableType]:
     """Yields copy, tally, outcomes, where the runs are."""
     if report.copies:
         yield _row("copied", copy_line(report.copies))
     yield _row("replay", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
     yield from run_lines(report.group, width)
-    yield from _tail(report.group, report.case, report.warnings)
+    yield from _tail(report.group, report.case, report.warnings, pasteable)
 
 
 def answered_words(answered: Sequence[Answered]) -> str:
@@ -159,7 +163,7 @@ def answered_words(answered: Sequence[Answered]) -> str:
     return "; ".join(parts)
 
 
-def fork_human(report: ForkReport, width: int, *, checked: bool) -> Iterable[RenderableType]:
+def fork_human(report: ForkReport, width: int, pasteable: Pasteable, *, checked: bool) -> Iterable[RenderableType]:
     """Yields copy, what was changed, what runs next, tally and outcomes."""
     if report.copies:
         yield _row("copied", copy_line(report.copies))
@@ -169,16 +173,16 @@ def fork_human(report: ForkReport, width: int, *, checked: bool) -> Iterable[Ren
     if report.group.runs:
         yield _row("runs", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
         yield from run_lines(report.group, width)
-    yield from _tail(report.group, report.case, report.warnings)
+    yield from _tail(report.group, report.case, report.warnings, pasteable)
 
 
-def _tail(group: RunGroup, case: str, warnings: Sequence[str]) -> Iterable[RenderableType]:
+def _tail(group: RunGroup, case: str, warnings: Sequence[str], pasteable: Pasteable) -> Iterable[RenderableType]:
     for warning in warnings:
         yield _row("warning", warning, "yellow")
     if group.runs:
         threads = [run.thread for run in group.runs]
         yield _row("threads", threads[0] if len(threads) == 1 else f"{threads[0]} ... {threads[-1]}")
-        yield _row("next", f"agentctl history debug::{threads[0]}")
+        yield _row("next", pasteable(f"agentctl history {shlex.quote('debug::' + threads[0])}"))
     if case:
         yield _row("case", case)
 
