@@ -324,3 +324,23 @@ def test_private_folders_are_for_their_owner_alone_and_others_stay_as_they_are(t
 )
 def test_the_file_of_a_store_is_known_where_it_has_one(url: str, path: Path | None) -> None:
     assert sqlite_file(url) == path
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "config.md"
+
+
+def test_the_file_in_the_documentation_is_read_and_says_what_the_text_says(tmp_path: Path) -> None:
+    text = DOCS.read_text()
+    (example,) = [part.removeprefix("yaml\n") for part in text.split("```") if part.startswith("yaml\n")]
+    config = config_in(tmp_path, example, {"PROD_PASSWORD": "x"})
+    assert config.store_of().url == "postgresql://support_reader:x@db.internal/agents"
+    assert config.target_of("staging").url == str(tmp_path / "data/staging.sqlite")
+    assert config.debug_store().url == str(tmp_path / ".agentctl/debug.sqlite")
+    assert config.graph_for({}).name == "support_refunds"
+
+
+def test_the_documentation_explains_every_key() -> None:
+    text = DOCS.read_text()
+    profile = "store access default schema ticket mask protected retention"
+    workflow = "graph sandbox production model incidents renderer checks"
+    assert [key for key in f"{profile} {workflow}".split() if f"| `{key}` |" not in text] == []

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -373,3 +376,24 @@ def test_an_age_is_a_number_with_a_unit() -> None:
     assert parse_age("1w2d") == timedelta(days=9)
     with pytest.raises(UsageError):
         parse_age("9")
+
+
+# --- the documentation -------------------------------------------------------------------------------------------
+
+DOCS = Path(__file__).parents[2] / "docs" / "revisions.md"
+SHOWN = [shlex.split(line)[0] for line in DOCS.read_text().splitlines() if re.match(r"'?(prod::)?support-17", line)]
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_the_targets_of_the_documentation_are_read(text: str) -> None:
+    store = threads("support-17", "prod|support-17")
+    target = parse_target(text, store, profiles=["prod"], ranges=True)
+    assert target.thread == "support-17"
+    assert str(target) == text
+
+
+def test_the_documentation_shows_every_atom() -> None:
+    text = DOCS.read_text()
+    atoms = ["head", "root", "step:N", "before:NODE", "after:NODE", "call:NAME_OR_ID", "interrupt", "error", "at:TIME"]
+    assert [atom for atom in atoms if f"| `{atom}` |" not in text] == []
+    assert len(SHOWN) >= 10
