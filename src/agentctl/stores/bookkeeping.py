@@ -25,6 +25,8 @@ PENDING_SENDS_CHANNEL = "__pregel_tasks"
 SENDS_MOVED_IN_FORMAT = 4
 
 _BOOKKEEPING = ("v", "ts", "channel_versions", "versions_seen", "updated_channels")
+_JSON_TYPES = ("json", "Checkpoint")
+"""The second is what LangGraph.js wrote before its serializers named a type (libs/checkpoint-sqlite/src/index.ts)."""
 _NIL = b"\xc0"
 _NOTHING_PENDING = (_NIL, b"\x90", b"null", b"[]")
 
@@ -64,7 +66,7 @@ def read_state(row: CheckpointRow, state: Stored, channels: Collection[str] | No
         opened = decrypted(state)
         if opened.type == "msgpack":
             return _from_msgpack(row, opened.data, channels)
-        if opened.type == "json":
+        if opened.type in _JSON_TYPES:
             return _from_json(row, opened.data, channels)
     except DecodeError as error:
         return _damaged(row, error.message)

@@ -26,9 +26,14 @@ def write_row(ns: str, record: tuple[Any, ...]) -> WriteRow:
         task_path=task_path,
         idx=idx,
         channel=channel,
-        value=None if value is None else Stored(type_ or "", bytes(value)),
+        value=None if value is None else stored_value(type_, value),
         n_bytes=n_bytes or 0,
     )
+
+
+def stored_value(type_: str | None, data: str | bytes | memoryview | None) -> Stored:
+    """Returns a value with its type tag. LangGraph.js has stored text where Python stores bytes."""
+    return Stored(type_ or "", data.encode() if isinstance(data, str) else bytes(data or b""))
 
 
 def write_order(write: WriteRow) -> tuple[str, str, str, int]:

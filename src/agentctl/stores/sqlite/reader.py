@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agentctl.errors import StoreError
-from agentctl.records.rows import CheckpointRow, MemoryItem, Stored, StoredCheckpoint, ThreadHead, WriteRow
+from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
 from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
@@ -115,9 +115,8 @@ class SqliteReader:
             for checkpoint_id in batch:
                 if checkpoint_id in records:
                     *head, type_, data = records.pop(checkpoint_id)
-                    yield bookkeeping.read_state(
-                        checkpoint_row(thread, ns, *head), Stored(type_ or "", data or b""), wanted
-                    )
+                    row = checkpoint_row(thread, ns, *head)
+                    yield bookkeeping.read_state(row, stored_value(type_, data), wanted)
 
     def writes(
         self,
