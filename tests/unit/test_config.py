@@ -11,6 +11,7 @@ from agentctl.config.debug import make_private_folder, sqlite_file
 from agentctl.config.load import Config, load_config
 from agentctl.config.places import hide_password, literal_password, locate_store
 from agentctl.config.show import list_settings
+from agentctl.config.stores import require_copyable
 from agentctl.errors import ConfigError, NotFound, Refused
 
 PROFILES = """
@@ -276,9 +277,12 @@ def test_a_profile_whose_ticket_cannot_be_kept_is_not_opened(tmp_path: Path) -> 
         config.store_of("prod")
 
 
-def test_mask_is_known_to_those_who_copy(tmp_path: Path) -> None:
-    config = config_in(tmp_path, "profiles: {prod: {store: x.sqlite, mask: always}}")
-    assert config.store_of("prod").mask == "always"
+def test_nothing_is_copied_out_of_a_profile_whose_copies_must_be_masked(tmp_path: Path) -> None:
+    config = config_in(tmp_path, "profiles: {prod: {store: x.sqlite, mask: always}, open: {store: y.sqlite}}")
+    with pytest.raises(Refused, match="prod has mask: always"):
+        require_copyable(config.store_of("prod"))
+    require_copyable(config.store_of("open"))
+    require_copyable(config.store_of(None, "x.sqlite"))
 
 
 def test_config_show_lists_every_setting_with_its_origin(tmp_path: Path) -> None:

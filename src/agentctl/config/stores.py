@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agentctl.config.origins import DEFAULT, Origin
 from agentctl.config.places import hide_password
 from agentctl.config.profiles import Access, Mask
+from agentctl.errors import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,16 @@ class StoreChoice:
 
     def __repr__(self) -> str:
         return f"StoreChoice({self.shown!r}, profile={self.profile!r}, access={self.access!r}, origin='{self.origin}')"
+
+
+def require_copyable(choice: StoreChoice) -> None:
+    """Refuses a store whose copies must be masked, since this version cannot mask.
+
+    Raises:
+        Refused: the profile has `mask: always`.
+    """
+    if choice.mask == "always":
+        raise Refused(
+            f"profile {choice.profile} has mask: always, and this version cannot mask",
+            hint="nothing is copied out of it rather than copied unmasked; looking at it works",
+        )
