@@ -17,7 +17,7 @@ from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, T
 from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
-from agentctl.stores.fetched import checkpoint_row, write_order, write_row
+from agentctl.stores.fetched import checkpoint_row, stored_value, write_order, write_row
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
 
