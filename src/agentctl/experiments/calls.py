@@ -235,7 +235,7 @@ def _recorded_content(call: NamedCall, recording: Recording) -> object:
 def _recorded_entry(pair: Pair, recording: Recording) -> tuple[object, str] | None:
     """Returns content and status of the recorded answer to a call, its own by id before another with its arguments."""
     args = pair.call.args if isinstance(pair.call.args, Mapping) else {}
-    entries = [entry for entry in recording.answers(Call(pair.call.name, args, pair.call.id).key) if not entry.goto]
+    entries = recording.answers(Call(pair.call.name, args, pair.call.id).key)
     plain = [entry for entry in entries if entry.kind == "message"]
     own = [entry for entry in plain if entry.id == pair.call.id] or plain
     return (own[-1].content, own[-1].status) if own else None

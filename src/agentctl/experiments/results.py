@@ -106,7 +106,7 @@ def pending_rows(scratch: Scratch, point: Point, calls: Iterable[NamedCall]) -> 
     from langchain_core.messages import ToolMessage
 
     by_task: dict[str, tuple[Task, list[Any]]] = {}
-    for call in calls:
+    for call in sorted(calls, key=lambda call: call.pair.call.position):
         if call.where == "pending" and call.owner is not None and call.content is not None:
             content: Any = call.content
             status: Any = call.status
