@@ -86,11 +86,15 @@ def test_rows_of_langgraph_js_are_read(
         "channel_versions": {"question": 2, "n": 2},
         "versions_seen": {"agent": {"__start__": 1}},
     }
+    state, metadata, value = json.dumps(checkpoint), json.dumps({"source": "loop", "step": 1}), "3"
+    stored_as = str if as_text else str.encode
     javascript.execute(
-        "INSERT INTO checkpoints VALUES ('js', '', ?, '', 'json', ?, ?)",
-        (checkpoint["id"], json.dumps(checkpoint).encode(), json.dumps({"source": "loop", "step": 1}).encode()),
+        "INSERT INTO checkpoints VALUES ('js', '', ?, '', ?, ?, ?)",
+        (checkpoint["id"], type_, stored_as(state), stored_as(metadata)),
     )
-    javascript.execute("INSERT INTO writes VALUES ('js', '', ?, 'task-1', 0, 'n', 'json', ?)", (checkpoint["id"], b"3"))
+    javascript.execute(
+        "INSERT INTO writes VALUES ('js', '', ?, 'task-1', 0, 'n', ?, ?)", (checkpoint["id"], type_, stored_as(value))
+    )
     reader = SqliteReader(tmp_path / "js.sqlite")
     (row,) = reader.rows("js")
     assert (row.parent, row.step, row.source) == (None, 1, "loop")
