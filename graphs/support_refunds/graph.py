@@ -16,7 +16,7 @@ from langgraph.store.base import BaseStore
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.support_refunds.boundary import ToolBoundary
 from graphs.support_refunds.model import make_model
-from graphs.support_refunds.nodes import Nodes, after_agent, after_approval, after_tools
+from graphs.support_refunds.nodes import Nodes, after_approval, after_orders_agent, after_refunds_agent, after_tools
 from graphs.support_refunds.policy import load_policies
 from graphs.support_refunds.state import Settings, SupportState
 from graphs.support_refunds.tools import PRODUCTION, registry_from_environment
@@ -56,8 +56,8 @@ def build_graph(
         ToolNode(tools.only(*tools.names), wrap_tool_call=boundary.call, awrap_tool_call=boundary.acall),
     )
     graph.add_edge(START, "triage")
-    graph.add_conditional_edges("orders_agent", after_agent, ["approve_refund", "tools", END])
-    graph.add_conditional_edges("refunds_agent", after_agent, ["approve_refund", "tools", END])
+    graph.add_conditional_edges("orders_agent", after_orders_agent, ["tools", END])
+    graph.add_conditional_edges("refunds_agent", after_refunds_agent, ["approve_refund", "tools", END])
     graph.add_conditional_edges("approve_refund", after_approval, ["approve_refund", "tools"])
     graph.add_conditional_edges("tools", after_tools, ["orders_agent", "refunds_agent"])
     return graph.compile(store=memory)

@@ -67,7 +67,7 @@ class Nodes:
                 "owner": owner,
                 "graph_version": GRAPH_VERSION,
                 "policy_version": state.get("policy_version") or settings.policy_version,
-                "ticket_id": state.get("ticket_id") or settings.ticket_id or "",
+                "ticket_id": _ticket(state, settings),
                 "asked_on": today,
                 "preferences": read_preferences(runtime.store, owner),
                 "active_agent": agent,
@@ -76,15 +76,17 @@ class Nodes:
 
     def orders_agent(self, state: SupportState, config: RunnableConfig) -> dict[str, Any]:
         """Answers questions about orders."""
-        prompt = prompts.orders_prompt(ticket_id=state.get("ticket_id", ""), today=self._today(state))
+        settings = self._settings(config)
+        prompt = prompts.orders_prompt(ticket_id=_ticket(state, settings), today=self._today(state, settings))
         return self._ask("orders_agent", prompt, state, config)
 
     def refunds_agent(self, state: SupportState, config: RunnableConfig) -> dict[str, Any]:
         """Decides refunds."""
+        settings = self._settings(config)
         prompt = prompts.refunds_prompt(
-            self._settings(config).prompt,
-            ticket_id=state.get("ticket_id", ""),
-            today=self._today(state),
+            settings.prompt,
+            ticket_id=_ticket(state, settings),
+            today=self._today(state, settings),
             preferences=state.get("preferences", {}),
         )
         return self._ask("refunds_agent", prompt, state, config)
@@ -141,14 +143,18 @@ class Nodes:
     def _policy(self, state: SupportState) -> Policy:
         return self.policies[state.get("policy_version") or self.defaults.policy_version]
 
-    def _today(self, state: SupportState) -> str:
-        return state.get("asked_on") or self.clock().date().isoformat()
+    def _today(self, state: SupportState, settings: Settings) -> str:
+        return state.get("asked_on") or settings.today or self.clock().date().isoformat()
 
 
-def after_agent(state: SupportState) -> str:
-    """Routes an agent's message: refunds to their approval, other calls to the tools, a reply to the end."""
-    message = _last_message(state)
-    if not message.tool_calls:
+def after_orders_agent(state: SupportState) -> str:
+    """Routes the orders agent's message: calls to the tools, which refuse foreign ones; a reply to the end."""
+    return "tools" if _last_message(state).tool_calls else END
+
+
+def after_refunds_agent(state: SupportState) -> str:
+    """Routes the refunds agent's message: refunds to their approval, other calls to the tools, a reply to the end."""
+    if not _last_message(state).tool_calls:
         return END
     return "approve_refund" if undecided_refunds(state) else "tools"
 
@@ -168,6 +174,10 @@ def undecided_refunds(state: SupportState) -> list[ToolCall]:
     approvals = state.get("approvals", {})
     calls = _last_message(state).tool_calls
     return [call for call in calls if call["name"] == "issue_refund" and call["id"] not in approvals]
+
+
+def _ticket(state: SupportState, settings: Settings) -> str:
+    return state.get("ticket_id") or settings.ticket_id or ""
 
 
 def _last_message(state: SupportState) -> AIMessage:

@@ -13,10 +13,12 @@ from langgraph.prebuilt import ToolRuntime
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.outbound import OutboundLog
+from graphs.common.owners import caller_of
 from graphs.common.services import CircuitBreaker, Effect, Retries, Service, ServiceRefused, cause
 from graphs.support_refunds.application import application_database
 from graphs.support_refunds.catalog import registry_of
 from graphs.support_refunds.memory import preferences_namespace
+from graphs.support_refunds.policy import CURRENT_POLICY
 
 PRODUCTION = "production"
 DEBUG_IDENTITY = "support-agent@debug"
@@ -72,7 +74,7 @@ class ProductionTools:
 
     def get_refund_policy(self, topic: str, runtime: ToolRuntime) -> str:
         """Reads the policy that the thread is judged by."""
-        version = runtime.state["policy_version"]
+        version = runtime.state.get("policy_version") or CURRENT_POLICY
         return _text(_answer(lambda: self._services["policies"].get(f"/policies/{version}/{topic}")))
 
     def issue_refund(
@@ -102,7 +104,8 @@ class ProductionTools:
         self._refuse_outside_production("remember_preference")
         if runtime.store is None:
             raise ToolException("there is no memory store: nothing was remembered")
-        runtime.store.put(preferences_namespace(runtime.state["owner"]), name, {"value": value})
+        owner = caller_of(runtime.config["configurable"]).owner
+        runtime.store.put(preferences_namespace(owner), name, {"value": value})
         return _text({"remembered": name, "value": value})
 
     def _cause(self, service: str, operation: str, body: Mapping[str, Any], runtime: ToolRuntime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
+import graphs.support_refunds
 from fixtures.incidents.seeding import last_reply
 from graphs.common.owners import NotTheOwner
 from graphs.common.scripted import ScriptedModel, Turn
@@ -66,6 +68,22 @@ def test_a_router_that_names_no_agent_gives_the_customer_to_the_one_that_cannot_
     world.put_order("A100", "lost")
     graph = world.graph(InMemorySaver(), model=ScriptedModel(script=script))
     assert say(graph, customer("t"), "Refund order A100, it is lost.")["active_agent"] == "orders_agent"
+
+
+def test_an_agent_that_is_run_without_triage_has_all_it_needs(world: SupportWorld) -> None:
+    """As after a fork that starts a branch at an agent."""
+    world.put_order("A100", "lost")
+    graph, config = world.graph(InMemorySaver()), customer("t")
+    update = {"messages": [("user", "Order A100 is lost, refund me.")], "active_agent": "refunds_agent"}
+    graph.update_state(config, update, as_node="tools")
+    state = graph.invoke(None, config, durability="sync")
+    assert last_reply(state["messages"]) == "Your refund of 120.00 EUR for order A100 is on its way."
+    assert [ticket["ticket_id"] for ticket in world.backoffice.effects("ticket")] == ["T-1"]
+
+
+def test_the_readme_draws_the_graph_as_it_is(world: SupportWorld) -> None:
+    drawn = world.graph(InMemorySaver()).get_graph().draw_mermaid(with_styles=False).strip()
+    assert drawn in (Path(graphs.support_refunds.__file__).parent / "README.md").read_text(encoding="utf-8")
 
 
 def test_each_agent_is_given_only_its_own_tools(world: SupportWorld) -> None:
