@@ -6,7 +6,7 @@ Source: langgraph-checkpoint 4.3.2, checkpoint/base/id.py (uuid6: time first, ra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 SHORT_DIGITS = 8
@@ -33,20 +33,31 @@ def short_ids(ids: Iterable[str]) -> dict[str, str]:
     Args:
         ids: All checkpoint ids of the thread (of every namespace that is shown), in any order.
     """
-    every = set(ids)
-    uuids = sorted(_reversed_digits(id) for id in every if is_uuid(id))
-    shared = _longest_shared(uuids)
-    whole = {id.lower() for id in every if not is_uuid(id)}
     shorts: dict[str, str] = {}
-    for id in every:
-        if not is_uuid(id):
+    alike: dict[str, list[str]] = {}
+    for id in set(ids):
+        if is_uuid(id):
+            alike.setdefault(id[-SHORT_DIGITS:], []).append(id)
+        else:
             shorts[id] = id
-            continue
-        digits = max(SHORT_DIGITS, shared[_reversed_digits(id)] + 1)
-        while (short := _suffix(id, digits)) in whole:
-            digits += 1
-        shorts[id] = short
+    whole = {id.lower() for id in shorts}
+    for suffix, uuids in alike.items():
+        if len(uuids) == 1 and suffix not in whole:
+            shorts[uuids[0]] = suffix
+        else:
+            shorts.update(_told_apart(uuids, whole))
     return shorts
+
+
+def _told_apart(uuids: Iterable[str], whole: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yields ids that end alike with suffixes long enough to tell them apart, from each other and from `whole` ids."""
+    by_digits = {_reversed_digits(uuid): uuid for uuid in uuids}
+    for digits, n_shared in _longest_shared(sorted(by_digits)).items():
+        uuid = by_digits[digits]
+        n_digits = max(SHORT_DIGITS, n_shared + 1)
+        while (short := _suffix(uuid, n_digits)) in whole:
+            n_digits += 1
+        yield uuid, short
 
 
 def match_id(text: str, ids: Sequence[str]) -> tuple[str, ...]:

@@ -1,22 +1,24 @@
 """One stored thread as revisions see it: each question costs its own query, and is asked once.
 
 The head, the root, ids and parents need the ids of the namespace alone; steps read metadata; `interrupt` and `error`
-read which channels were written; nodes and calls read what they must.
+read which channels were written; nodes and calls read what they must. Code that only the last need is imported when they do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import CheckpointRow, Lineage
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import Reader
 from agentctl.stores.reading import layout
-from agentctl.stores.reading.calls import read_calls
 from agentctl.stores.reading.lineage import Tree, no_checkpoint, read_lineage, read_tree
-from agentctl.stores.reading.steps import StepReader
+
+if TYPE_CHECKING:
+    from agentctl.stores.reading.steps import StepReader
 
 
 @dataclass(slots=True)
@@ -110,6 +112,8 @@ class StoredFacts:
         """Reads calls once; again only where a `@task` is left whose name rows do not hold, to try this one on it."""
         known = self._calls.get((ns, tip))
         if known is None or (name and any(site.name == UNKNOWN for site in known)):
+            from agentctl.stores.reading.calls import read_calls
+
             lineage = read_lineage(self.reader, self.thread, ns, tip)
             known = read_calls(self.reader, lineage, task_names=[name] if name else [])
             self._calls[ns, tip] = known
@@ -126,6 +130,8 @@ class StoredFacts:
 
     def _step_reader(self, ns: str) -> StepReader:
         if ns not in self._steps:
+            from agentctl.stores.reading.steps import StepReader
+
             self._steps[ns] = StepReader(self.reader, self.thread, ns, tree=self._tree(ns), value_bytes=0)
         return self._steps[ns]
 
