@@ -100,7 +100,7 @@ class OpenSaver:
             made = self._stack.enter_context(made)
         if not isinstance(made, BaseCheckpointSaver):
             raise StoreError(
-                f"it gives a {type(made).__name__}, which is no BaseCheckpointSaver",
+                f"it gives something of type {type(made).__name__}, which is no BaseCheckpointSaver",
                 hint="name a function or a context manager that returns the saver of the application",
             )
         return made
