@@ -1,7 +1,7 @@
 """One stored thread as revisions see it: each question costs its own query, and is asked once.
 
 The head, the root, ids and parents need the ids of the namespace alone; steps read metadata; `interrupt` and `error`
-read which channels were written; nodes and calls read what they must. Code that only the last need is imported when they do.
+read which channels were written; nodes and calls read what they must, and import their code only then.
 """
 
 from __future__ import annotations
