@@ -16,7 +16,15 @@ from agentctl.records.rows import Stored, StoredCheckpoint, WriteRow
 from agentctl.stores.base import Reader, RowPick
 from agentctl.stores.batches import in_chunks
 from agentctl.stores.copying.compare import same_value
-from agentctl.stores.copying.convert import Document, Unholdable, require_json, require_text, to_document, to_msgpack
+from agentctl.stores.copying.convert import (
+    Document,
+    Unholdable,
+    is_delta_snapshot,
+    require_json,
+    require_text,
+    to_document,
+    to_msgpack,
+)
 from agentctl.stores.copying.picking import by_namespace, by_rule, taken
 
 _IDS_PER_READ = 200
@@ -144,20 +152,33 @@ class _KnownBlobs:
         for channel, version in document.versions.items():
             blob = document.blobs.get(channel)
             digest = None if blob is None else sha256(blob.type.encode() + b"\x00" + blob.data).digest()
-            known, first_id = self._seen.setdefault((ns, channel, version), (digest, id))
-            if first_id == id and blob is not None:
+            key = (ns, channel, version)
+            if key not in self._seen:
+                self._seen[key] = (digest, id)
+            elif self._seen[key][0] == digest:
+                continue
+            elif not self._is_same(key, blob):
+                other = self._seen[key][1]
+                reason = f"channel {channel}: a value that differs from checkpoint {other}'s under the same version"
+                raise _refused(reason, ns, id, "Postgres")
+            elif self._seen[key][0] is None:
+                self._seen[key] = (digest, id)
+            else:
+                continue
+            if blob is not None:
                 yield (ns, channel, version, blob.type, blob.data)
-            elif known != digest and not self._is_same(ns, channel, first_id, blob):
-                raise _refused(
-                    f"channel {channel}: a value that differs from checkpoint {first_id}'s under the same version",
-                    ns,
-                    id,
-                    "Postgres",
-                )
 
-    def _is_same(self, ns: str, channel: str, first_id: str, blob: Stored | None) -> bool:
-        first = next(iter(self.reader.stored(self.thread, ns, [first_id], channels=[channel])))
-        return blob is not None and channel in first.values and same_value(first.values[channel], blob)
+    def _is_same(self, key: tuple[str, str, str], blob: Stored | None) -> bool:
+        """Tells whether a version's value is the one seen first; None where the checkpoint stores none of its own.
+
+        A delta channel that was not written since its snapshot is stored nowhere, and its value is the snapshot's.
+        """
+        ns, channel, _ = key
+        digest, id = self._seen[key]
+        if digest is None:
+            return blob is not None and is_delta_snapshot(blob)
+        first = next(iter(self.reader.stored(self.thread, ns, [id], channels=[channel]))).values[channel]
+        return is_delta_snapshot(first) if blob is None else same_value(first, blob)
 
 
 def _refused(reason: object, ns: str, id: str, target: str) -> Refused:

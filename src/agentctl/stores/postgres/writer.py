@@ -54,11 +54,15 @@ class PostgresWriter(ReadsThrough):
         self.info = StoreInfo(kind="postgres", url=hide_password(url), profile=profile)
         self.schema = schema
         self._reader: PostgresReader | None = None
+        self._is_set_up = False
 
     def setup(self) -> None:
         """See `Writer.setup`. Tables that are there are left as they are; older and newer ones are refused."""
+        if self._is_set_up:
+            return
         with _connected(self.url) as connection:
             create_missing_tables(connection, self.schema)
+        self._is_set_up = True
 
     def delete_thread(self, thread: str) -> int:
         """See `Writer.delete_thread`."""
