@@ -251,6 +251,24 @@ def test_state_is_read_for_the_tip_alone(name: str, tmp_path: Path) -> None:
         assert set(counting.state_read) == {history.head}
 
 
+def test_reading_in_small_chunks_reads_no_more_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentctl.stores.reading.steps._IDS_PER_READ", 3)
+    monkeypatch.setattr("agentctl.stores.reading.steps.LOOK_BACK", 2)
+    case = CATALOG["agent two turns"]
+    with closing(open_reader(str(sqlite_thread(tmp_path, case)))) as reader:
+        counting = CountingReader(reader)
+        history = read_history(counting, case.thread)  # type: ignore[arg-type]
+        assert set(counting.state_read) == {history.head}
+        assert [row.next for row in history.items[:6]] == [
+            (),
+            ("model",),
+            ("tools", "tools"),
+            ("model",),
+            ("__start__",),
+            (),
+        ]
+
+
 def test_large_values_are_named_and_not_read_but_questions_are(tmp_path: Path) -> None:
     large = "x" * (VALUE_BYTES + 1)
     graph = StateGraph(Log)

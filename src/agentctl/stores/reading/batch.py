@@ -8,7 +8,7 @@ from typing import Final
 
 from agentctl.records.rows import CheckpointRow
 from agentctl.stores.reading.due import Bookkeeping
-from agentctl.stores.reading.forward import agrees, nothing_due
+from agentctl.stores.reading.forward import Waiting, agrees
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.taskrows import NO_WRITES_STORED, CheckpointWrites, TaskRows
 
@@ -33,6 +33,13 @@ class Batch:
     books: dict[str, Bookkeeping] = field(default_factory=dict)
     _makers: dict[str, CheckpointWrites | None] = field(default_factory=dict)
     _due: dict[str, tuple[TaskRows, ...] | None] = field(default_factory=dict)
+    _waiting: dict[str, Waiting] = field(default_factory=dict)
+    _steps: dict[str, int | None] = field(init=False)
+    _sources: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._steps = {row.id: row.step for row in self.rows.values()}
+        self._sources = {row.id: row.source for row in self.rows.values()}
 
     def writes_on(self, checkpoint_id: str) -> CheckpointWrites:
         """Returns what is stored on a checkpoint."""
@@ -55,10 +62,12 @@ class Batch:
         return self._due[row.id]
 
     def _find_makers(self, row: CheckpointRow) -> CheckpointWrites | None:
-        parent = self.parent(row)
-        if parent is None or row.source != "loop" or row.step is None or parent.step != row.step - 1:
+        step = self._steps[row.id]
+        if row.parent is None or row.parent not in self.rows or step is None or self._sources[row.id] != "loop":
             return None
-        writes = self.writes_on(parent.id)
+        if self._steps[row.parent] != step - 1:
+            return None
+        writes = self.writes_on(row.parent)
         return writes if writes.finished else None
 
     def _find_due(self, row: CheckpointRow) -> tuple[TaskRows, ...] | None:
@@ -69,34 +78,39 @@ class Batch:
         if here.step and self._went_on(row):
             if any(task.path.kind == "unknown" for task in here.step):
                 return None
-            if row.source == "input":
+            if self._sources[row.id] == "input":
                 return here.step
             return here.step if made_by is not None and agrees(made_by, here) else None
         if not here.step and self.tree.children.get(row.id) and made_by is not None:
-            return () if nothing_due(self._stretch(row)) else None
+            return () if self._waiting_at(row).nothing_due else None
         return None
 
     def _went_on(self, row: CheckpointRow) -> bool:
         """Says whether the step that runs from a checkpoint was finished and saved."""
-        if row.step is None:
+        step = self._steps[row.id]
+        if step is None:
             return False
-        children = (self.rows.get(child) for child in self.tree.children.get(row.id, ()))
-        return any(child is not None and child.source == "loop" and child.step == row.step + 1 for child in children)
+        children = self.tree.children.get(row.id, ())
+        return any(self._steps.get(child) == step + 1 and self._sources[child] == "loop" for child in children)
 
-    def _stretch(self, row: CheckpointRow) -> list[CheckpointWrites]:
-        """Returns the writes of the steps that led to a checkpoint, oldest first, as far as they ran without a fork."""
-        found: list[CheckpointWrites] = []
+    def _waiting_at(self, row: CheckpointRow) -> Waiting:
+        """Returns the triggers that wait at a checkpoint, as far as its lineage was read."""
+        chain: list[CheckpointRow] = []
         at: CheckpointRow | None = row
-        for _ in range(LOOK_BACK):
-            if at is None:
-                break
-            if at.source != "input":
-                made_by = self.makers(at)
-                if made_by is None:
-                    break
-                found.append(made_by)
+        while at is not None and at.id not in self._waiting:
+            chain.append(at)
             at = self.parent(at)
-        return found[::-1]
+        waiting = self._waiting[at.id] if at is not None else Waiting()
+        for step in reversed(chain):
+            if self._sources[step.id] != "input" and not self._is_cut_off(step):
+                made_by = self.makers(step)
+                waiting = waiting.after(made_by) if made_by is not None else Waiting(certain=False)
+            self._waiting[step.id] = waiting
+        return waiting
+
+    def _is_cut_off(self, row: CheckpointRow) -> bool:
+        """Says whether a checkpoint's parent is stored and was not read."""
+        return row.parent in self.tree.parents and row.parent not in self.rows
 
 
 def next_step(row: CheckpointRow) -> int:

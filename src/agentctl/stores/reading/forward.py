@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from agentctl.stores.reading.layout import BRANCH, JOIN, TASKS, join_is_complete, triggered_node
 from agentctl.stores.reading.taskrows import CheckpointWrites
@@ -29,34 +30,47 @@ def agrees(made_by: CheckpointWrites, here: CheckpointWrites) -> bool:
     return asked <= ran and n_sends == sum(task.path.kind == "send" for task in here.step)
 
 
-def nothing_due(steps: Iterable[CheckpointWrites]) -> bool:
-    """Says whether a run of steps surely left nothing to run.
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Triggers that were written on a lineage and whose node has not run since.
 
-    Args:
-        steps: Writes of consecutive checkpoints of one lineage, oldest first, each of which ran to its end. A longer
-            stretch finds older triggers that still wait, such as those of a deferred node.
+    Attributes:
+        nodes: Nodes that are waiting to run.
+        arrivals: Sides that have arrived at joins which are not complete.
+        fresh: Whether the last step sent to a node or arrived at a join: a side that arrived before the stretch that
+            was looked at is not seen, so any arrival may complete its join.
+        certain: False after a fork or an update, which may have brought triggers along that no rows tell of.
     """
-    waiting: set[str] = set()
-    arrived: dict[str, set[str]] = {}
-    fresh = False
-    for writes in steps:
-        finished = writes.finished
-        ran = {task.path.node for task in finished if task.path.node}
-        waiting -= ran
-        for channel in [channel for channel in arrived if triggered_node(channel) in ran]:
-            del arrived[channel]
+
+    nodes: frozenset[str] = frozenset()
+    arrivals: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    fresh: bool = False
+    certain: bool = True
+
+    @property
+    def nothing_due(self) -> bool:
+        """Whether surely nothing is left to run."""
+        return self.certain and not (self.nodes or self.fresh)
+
+    def after(self, made_by: CheckpointWrites) -> Waiting:
+        """Returns what waits after the step whose writes these are."""
+        ran = {task.path.node for task in made_by.finished if task.path.node}
+        nodes = self.nodes - ran
+        arrivals = {channel: names for channel, names in self.arrivals.items() if triggered_node(channel) not in ran}
         fresh = False
-        for task in finished:
+        for task in made_by.finished:
             for write in task.output:
                 target = triggered_node(write.channel)
                 if write.channel == TASKS:
                     fresh = True
+                elif target is None:
+                    continue
                 elif write.channel.startswith(JOIN):
-                    # A side that arrived before this stretch is not seen here, so any arrival may complete the join.
                     fresh = True
-                    arrived.setdefault(write.channel, set()).add(task.path.node or "")
-                    if target and join_is_complete(write.channel, arrived[write.channel]):
-                        waiting.add(target)
-                elif target:
-                    waiting.add(target)
-    return not waiting and not fresh
+                    arrived = arrivals.get(write.channel, frozenset()) | {task.path.node or ""}
+                    arrivals[write.channel] = arrived
+                    if join_is_complete(write.channel, arrived):
+                        nodes |= {target}
+                else:
+                    nodes |= {target}
+        return Waiting(nodes, arrivals, fresh, self.certain)

@@ -51,7 +51,7 @@ def read_history(
     listed = list(islice(_newest_first(trees), limit))
     notes = Notes(i for each in trees.values() for i in each.ids)
     items = _rows(reader, thread, trees, listed, notes)
-    head_tasks = StepReader(reader, thread, main, tree=tree, value_bytes=0).tasks([tree.head])[tree.head]
+    head_tasks = StepReader(reader, thread, main, tree=tree, value_bytes=0, results=False).tasks([tree.head])[tree.head]
     about_head = of_head(reader, thread, tree, notes.edits, notes.seen, notes) if main == "" else None
     n_total = sum(len(each.ids) for each in trees.values())
     return History(
@@ -89,7 +89,7 @@ def _namespace_rows(
     reader: Reader, thread: str, ns: str, tree: Tree, ids: Sequence[str], notes: Notes
 ) -> Iterator[HistoryRow]:
     branches = tree.branches()
-    reading = StepReader(reader, thread, ns, tree=tree, value_bytes=VALUE_BYTES)
+    reading = StepReader(reader, thread, ns, tree=tree, value_bytes=VALUE_BYTES, results=False)
     for step in reading.steps(ids):
         notes.take(step, tree)
         row = step.row

@@ -32,7 +32,8 @@ class Notes:
     """
 
     def __init__(self, ids: Iterable[str]) -> None:
-        self._short = short_ids(ids)
+        self._ids = tuple(ids)
+        self._short: Mapping[str, str] | None = None
         self._lines: dict[str, list[str]] = {"missing": [], "dangling": [], "half_done": [], "damaged": []}
         self._dropped: dict[str, int] = dict.fromkeys(self._lines, 0)
         self.edits: dict[str, CheckpointRow] = {}
@@ -59,6 +60,8 @@ class Notes:
 
     def short(self, checkpoint_id: str) -> str:
         """Returns the short form of an id, the id itself where it is not of this thread."""
+        if self._short is None:
+            self._short = short_ids(self._ids)
         return self._short.get(checkpoint_id, checkpoint_id)
 
     def lines(self) -> tuple[str, ...]:

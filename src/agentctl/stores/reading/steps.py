@@ -14,7 +14,7 @@ Source: langgraph 1.2.24, pregel/main.py (`_prepare_state_snapshot`, `bulk_updat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,15 +79,24 @@ class StepReader:
         ns: Namespace.
         tree: The namespace's tree where the caller has read it.
         value_bytes: Task results up to this size are read; None reads all. Errors and questions always are.
+        results: Whether tasks carry their results, decoded; without them `Task.result` is None.
     """
 
     def __init__(
-        self, reader: Reader, thread: str, ns: str = "", *, tree: Tree | None = None, value_bytes: int | None = None
+        self,
+        reader: Reader,
+        thread: str,
+        ns: str = "",
+        *,
+        tree: Tree | None = None,
+        value_bytes: int | None = None,
+        results: bool = True,
     ) -> None:
         self._reader = reader
         self._thread = thread
         self._ns = ns
         self._value_bytes = value_bytes
+        self._results = results
         self.tree = tree if tree is not None else read_tree(reader, thread, ns)
         self._namespaces: frozenset[str] | None = None
         self._tip_books: tuple[Bookkeeping, ...] | None = None
@@ -126,7 +135,7 @@ class StepReader:
     def _load(self, ids: Sequence[str]) -> Batch:
         parents = {parent for i in ids if (parent := self.tree.parents.get(i)) is not None}
         looked_at = set(ids) | parents
-        around = {ancestor for i in ids for ancestor in self._ancestors(i)} - looked_at
+        around = self._ancestors(set(ids)) - looked_at
         children = {child for i in (*ids, *parents) for child in self.tree.children.get(i, ())}
         rows = self._reader.rows(self._thread, self._ns, ids=looked_at | around | children)
         writes = self._reader.writes(self._thread, self._ns, looked_at, value_bytes=self._value_bytes)
@@ -142,13 +151,17 @@ class StepReader:
         self._read_books(ids, batch)
         return batch
 
-    def _ancestors(self, checkpoint_id: str) -> Iterator[str]:
-        at = self.tree.parents.get(checkpoint_id)
-        for _ in range(LOOK_BACK):
-            if at is None or at not in self.tree.parents:
-                return
-            yield at
-            at = self.tree.parents[at]
+    def _ancestors(self, ids: Collection[str]) -> set[str]:
+        """Returns the ancestors, some way back, of checkpoints; not those that have one of `ids` in between."""
+        found: set[str] = set()
+        for checkpoint_id in ids:
+            at = self.tree.parents.get(checkpoint_id)
+            for _ in range(LOOK_BACK):
+                if at is None or at in ids or at not in self.tree.parents:
+                    break
+                found.add(at)
+                at = self.tree.parents[at]
+        return found
 
     def _with_control_values(self, writes: Sequence[WriteRow], ids: set[str]) -> Sequence[WriteRow]:
         """Returns the writes with the values of errors and questions that were too large for the asked size."""
@@ -207,7 +220,7 @@ class StepReader:
         else:
             name = task.path.node or UNKNOWN
             self._names.learn_triggers(row.id, next_step(row), name, task.id)
-        return make_task(name, self._ns, task.id, task.raw_path, task, self.namespaces())
+        return self._task(name, task.id, task.raw_path, task)
 
     def _due_tasks(self, row: CheckpointRow, book: Bookkeeping, batch: Batch) -> Iterator[Task]:
         """Yields the tasks that a checkpoint's own bookkeeping calls for, with whatever rows they have left."""
@@ -217,7 +230,7 @@ class StepReader:
         pulled = {task.path.node: task for task in here.values() if task.path.kind == "pull"}
         for index, name in enumerate(book.due.sends):
             task_id = layout.send_task_id(row.id, self._ns, step, name, index, format=book.format)
-            yield make_task(name, self._ns, task_id, layout.send_path(index), here.get(task_id), self.namespaces())
+            yield self._task(name, task_id, layout.send_path(index), here.get(task_id))
         for due in book.due.nodes:
             name = self._entry(row, pulled, batch) if due == UNKNOWN else due
             if name == UNKNOWN:
@@ -228,9 +241,10 @@ class StepReader:
             task_id = (
                 stored.id if stored else layout.pull_task_id(row.id, self._ns, step, name, triggers, format=book.format)
             )
-            yield make_task(
-                name, self._ns, task_id, layout.pull_path(name), stored or here.get(task_id), self.namespaces()
-            )
+            yield self._task(name, task_id, layout.pull_path(name), stored or here.get(task_id))
+
+    def _task(self, name: str, task_id: str, path: str, rows: TaskRows | None) -> Task:
+        return make_task(name, self._ns, task_id, path, rows, self.namespaces(), results=self._results)
 
     def _entry(self, row: CheckpointRow, pulled: Mapping[str | None, TaskRows], batch: Batch) -> str:
         """Returns the name of the node that input starts, from any evidence in the namespace."""

@@ -7,7 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from agentctl.codec.messages import coerced_messages, messages_in
+from agentctl.codec.inert import TYPE, plain
+from agentctl.codec.messages import coerced_messages, message_of, messages_in
+from agentctl.codec.tree import Typed
+from agentctl.codec.values import unpack
+from agentctl.errors import DecodeError
 from agentctl.records.messages import Message, ToolCall
 from agentctl.records.rows import WriteRow
 from agentctl.records.threads import Task
@@ -15,6 +19,7 @@ from agentctl.stores.reading import layout
 from agentctl.stores.reading.taskrows import TaskRows
 from agentctl.stores.reading.taskview import readable
 
+_MESSAGES: Final = "messages"
 _MAX_TEXT: Final = 80
 _MAX_LINE: Final = 400
 _TELLING_KEYS: Final[tuple[str, ...]] = (
@@ -91,16 +96,41 @@ def _parts(writes: Sequence[WriteRow]) -> Iterator[str]:
         channel = write.channel
         if not (layout.is_state_channel(channel) or channel == layout.END):
             continue
-        value = readable(write)
-        messages = coerced_messages(value) if channel == "messages" else messages_in(value)
+        tree = _tree(write)
+        messages = _messages(tree, channel)
         if messages:
             yield from map(_message, messages)
-        elif channel == "messages" and isinstance(value, list) and not value:
-            continue
         elif channel == layout.END:
-            yield f"returns {short(value)}"
-        else:
-            yield f"{channel} = {short(_only_update(value))}"
+            yield f"returns {short(plain(tree))}"
+        elif tree or channel != _MESSAGES:
+            yield f"{channel} = {short(_only_update(plain(tree)))}"
+
+
+def _tree(write: WriteRow) -> object:
+    """Returns the unpacked value of a write, or a stand-in where it was not read or cannot be."""
+    if write.value is None:
+        return readable(write)
+    try:
+        return unpack(write.value)
+    except DecodeError:
+        return readable(write)
+
+
+def _messages(tree: object, channel: str) -> Sequence[Message]:
+    """Returns the messages that a write holds, none where it is something else.
+
+    Messages are looked at as they were unpacked: making their whole content inert would cost most of a history's time.
+    """
+    items = tree if isinstance(tree, list) else [tree]
+    found = [
+        message_of({TYPE: item.type_name, **item.payload})
+        for item in items
+        if isinstance(item, Typed) and item.code >= 0 and isinstance(item.payload, dict)
+    ]
+    if found and len(found) == len(items) and None not in found:
+        return [message for message in found if message is not None]
+    inert = plain(tree)
+    return coerced_messages(inert) if channel == _MESSAGES else messages_in(inert)
 
 
 def _only_update(value: object) -> object:

@@ -17,7 +17,16 @@ UNREAD = "$unread"
 """Key of the stand-in for a value over the asked size: `{"$unread": n_bytes}`."""
 
 
-def make_task(name: str, ns: str, task_id: str, path: str, rows: TaskRows | None, namespaces: Collection[str]) -> Task:
+def make_task(
+    name: str,
+    ns: str,
+    task_id: str,
+    path: str,
+    rows: TaskRows | None,
+    namespaces: Collection[str],
+    *,
+    results: bool = True,
+) -> Task:
     """Returns a task with what its rows say.
 
     Args:
@@ -27,6 +36,7 @@ def make_task(name: str, ns: str, task_id: str, path: str, rows: TaskRows | None
         path: Its path as stored, or as it would be stored.
         rows: Its rows, None where it has left none.
         namespaces: All namespaces of the thread, to find the one that its subgraph used.
+        results: Whether to decode what it wrote.
     """
     inner = layout.task_ns(ns, name, task_id), layout.node_ns(ns, name)
     return Task(
@@ -36,7 +46,7 @@ def make_task(name: str, ns: str, task_id: str, path: str, rows: TaskRows | None
         finished=rows is not None and rows.finished,
         error=error_of(rows) if rows else None,
         interrupts=interrupts_of(rows, name) if rows else (),
-        result=result_of(rows) if rows and rows.finished else None,
+        result=result_of(rows) if results and rows and rows.finished else None,
         ns=next((candidate for candidate in inner if candidate in namespaces), None),
     )
 
