@@ -176,6 +176,8 @@ def test_a_hot_journal_is_rolled_back_in_a_copy_only(database: Path) -> None:
     journal = database.with_name(f"{database.name}-journal")
     assert journal.stat().st_size > 0
     assert database.stat().st_size > n_committed_bytes, "nothing uncommitted was spilled into the file"
+    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as plain, pytest.raises(sqlite3.Error):
+        plain.execute("SELECT 1 FROM checkpoints")
     assert _look_twice(database) == [THREAD]
     assert journal.stat().st_size > 0
 
