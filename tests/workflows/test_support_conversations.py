@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
@@ -79,6 +80,17 @@ def test_an_agent_that_is_run_without_triage_has_all_it_needs(world: SupportWorl
     state = graph.invoke(None, config, durability="sync")
     assert last_reply(state["messages"]) == "Your refund of 120.00 EUR for order A100 is on its way."
     assert [ticket["ticket_id"] for ticket in world.backoffice.effects("ticket")] == ["T-1"]
+
+
+def test_the_workflow_runs_async_with_the_same_boundary(world: SupportWorld) -> None:
+    record = world.put_order("A100", "lost")
+    world.backoffice.put_order(record, replica={**record, "total": "12000"})
+    world.backoffice.add_fault("stale", "GET /orders", times=1)
+    graph = world.graph(InMemorySaver())
+    message = {"messages": [HumanMessage("Order A100 is lost, refund me.")]}
+    state = asyncio.run(graph.ainvoke(message, customer("t"), durability="sync"))
+    assert [answer.status for answer in answers(state["messages"], "lookup_order")] == ["error", "success"]
+    assert last_reply(state["messages"]) == "Your refund of 120.00 EUR for order A100 is on its way."
 
 
 def test_the_readme_draws_the_graph_as_it_is(world: SupportWorld) -> None:

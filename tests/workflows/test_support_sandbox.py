@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agentctl.sandbox.answers import Desk, Policy
+from agentctl.sandbox.calls import Call, CallBlocked
 from fixtures.incidents.seeding import last_reply
 from graphs.support_refunds.catalog import NAMES
 from graphs.support_refunds.graph import build_graph, graph
@@ -61,6 +63,13 @@ def test_an_order_that_nobody_recorded_is_not_invented() -> None:
     assert not sandbox.answers("lookup_order")
     with pytest.raises(NoAnswer, match="A100"):
         sandbox["lookup_order"].invoke({"order_id": "A100"})
+
+
+def test_a_call_for_an_order_that_nobody_recorded_is_blocked() -> None:
+    desk = Desk(Policy(registry=registry()))
+    with pytest.raises(CallBlocked):
+        desk.admit(Call("lookup_order", {"order_id": "A100"}, "c1"))
+    assert desk.admit(Call("get_refund_policy", {"topic": "lost"}, "c2")).served_by == "stub"
 
 
 def test_the_sandbox_reads_the_policy_that_the_thread_is_judged_by(world: SupportWorld) -> None:

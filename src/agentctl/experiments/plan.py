@@ -91,7 +91,7 @@ def _sources(experiment: Experiment, policy: Policy, call: Call, effect: str) ->
         yield "stub"
     elif policy.live_tool(call) is not None:
         yield "live"
-    elif policy.registry is not None and call.name in policy.registry:
+    elif policy.registry is not None and policy.registry.answers(call.name):
         yield "state" if effect == "state" else "stub"
     elif effect == "state" and call.tool is not None:
         yield "state"
