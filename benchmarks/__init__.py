@@ -1,0 +1,1 @@
+"""Benchmarks: agentctl beside the stock API, in one run."""
