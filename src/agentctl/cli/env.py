@@ -11,7 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from agentctl.cli.output import Answer
 
 _COMMAND = re.compile(
     r"\bagentctl (?P<verb>threads|history|show|resolve|diff|copy|replay|fork|diagnose|export|run|resume|case \w+)\b"
@@ -25,6 +28,7 @@ class Env:
     """Everything a command may touch outside its arguments.
 
     `width` is the terminal's columns; `is_terminal` and `err_is_terminal` decide between tables and plain lines.
+    `on_answer` gets the answer in place of stdout, for a command that is run by another one.
     """
 
     stdin: TextIO
@@ -38,6 +42,7 @@ class Env:
     now: Callable[[], datetime]
     as_json: bool = False
     argv: tuple[str, ...] = field(default=())
+    on_answer: Callable[[Answer], None] | None = None
 
     def pasteable(self, text: str) -> str:
         """Returns text with every `agentctl` command in it saying which stores this command used.

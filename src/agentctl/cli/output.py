@@ -50,6 +50,9 @@ def console(env: Env, *, stderr: bool = False) -> Console:
 
 def emit(env: Env, answer: Answer) -> None:
     """Prints an answer in the form that the reader needs."""
+    if env.on_answer is not None:
+        env.on_answer(answer)
+        return
     if env.as_json:
         env.stdout.write(dumps(answer.document()) + "\n")
     elif env.is_terminal:
@@ -59,12 +62,6 @@ def emit(env: Env, answer: Answer) -> None:
     else:
         for row in answer.plain():
             env.stdout.write("\t".join(_cell(cell) for cell in row) + "\n")
-    env.stdout.flush()
-
-
-def emit_text(env: Env, text: str) -> None:
-    """Prints text to stdout verbatim, ending it with a newline where it has none."""
-    env.stdout.write(text if text.endswith("\n") else text + "\n")
     env.stdout.flush()
 
 
@@ -117,6 +114,17 @@ def fail(env: Env, error: AgentctlError) -> None:
         hint = env.pasteable(hide_secrets(clean(error.hint, keep_newlines=True)))
         env.stderr.write(f"hint: {hint}\n")
     env.stderr.flush()
+
+
+def fail_internal(env: Env, error: BaseException) -> None:
+    """Prints an error that is our own fault: its traceback on stderr, and under --json one object on stdout."""
+    import traceback
+
+    lines = "".join(traceback.format_exception(error))
+    env.stderr.write(hide_secrets(clean(lines, keep_newlines=True)))
+    env.stderr.flush()
+    message = f"this is a bug in agentctl: {type(error).__name__}: {error}"
+    fail(env, AgentctlError(message, hint="report it with the lines above, which are on stderr"))
 
 
 def _cell(cell: Cell) -> str:

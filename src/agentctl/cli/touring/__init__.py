@@ -1,0 +1,1 @@
+"""The tour: a project found or laid out, its production store seeded by real runs, its incidents walked."""
