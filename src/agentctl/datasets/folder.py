@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agentctl.errors import DecodeError, UsageError
-from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference
+from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference, Rerun
 
 EXAMPLES = "examples.jsonl"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -30,7 +30,7 @@ def dataset_folder(base: Path, name: str) -> Path:
 
 def example_object(example: Example) -> dict[str, object]:
     """Returns the JSON object of an example: id, inputs, outputs, reference, metadata, split."""
-    reference = example.reference
+    reference, source = example.reference, example.source
     return {
         "id": example.id,
         "inputs": dict(example.inputs),
@@ -39,31 +39,42 @@ def example_object(example: Example) -> dict[str, object]:
             "reply": reference.reply,
             "tool_calls": [dict(call) for call in reference.tool_calls],
             "check": list(reference.check),
+            "state": None if reference.state is None else dict(reference.state),
             "source": reference.source,
         },
         "metadata": {
             "source": {
-                "store": example.source.store,
-                "thread": example.source.thread,
-                "checkpoint": example.source.checkpoint,
-                "branch": example.source.branch,
+                "store": source.store,
+                "thread": source.thread,
+                "checkpoint": source.checkpoint,
+                "branch": source.branch,
             },
             "turn": example.turn,
+            "n_earlier": example.n_earlier,
+            "channel": example.channel,
             "steps": list(example.steps),
-            "tool_calls": [
-                {
-                    "name": call.name,
-                    "args": call.args,
-                    "id": call.id,
-                    "ns": call.ns,
-                    "result": call.result,
-                    "before": call.before,
-                }
-                for call in example.tool_calls
-            ],
+            "tool_calls": [_call_object(call) for call in example.tool_calls],
+            "answers": list(example.answers),
             "configurable": dict(example.configurable),
+            "rerun": {"configurable": dict(example.rerun.configurable), "stubs": dict(example.rerun.stubs)},
         },
         "split": example.split,
+    }
+
+
+def _call_object(call: ExampleCall) -> dict[str, object]:
+    return {
+        "name": call.name,
+        "args": call.args,
+        "id": call.id,
+        "ns": call.ns,
+        "result": call.result,
+        "before": call.before,
+        "inside": call.inside,
+        "kind": call.kind,
+        "writes": [[channel, value] for channel, value in call.writes],
+        "goto": list(call.goto),
+        "shared": call.shared,
     }
 
 
@@ -71,7 +82,7 @@ def example_of(value: Mapping[str, Any]) -> Example:
     """Returns the example of a JSON object.
 
     Raises:
-        DecodeError: a key is missing.
+        DecodeError: a key is missing, or holds what it cannot.
     """
     try:
         metadata, reference = value["metadata"], value["reference"]
@@ -80,17 +91,33 @@ def example_of(value: Mapping[str, Any]) -> Example:
             inputs=value["inputs"],
             outputs=value["outputs"],
             reference=Reference(
-                reference["reply"], tuple(reference["tool_calls"]), tuple(reference["check"]), reference["source"]
+                reply=reference["reply"],
+                tool_calls=tuple(reference["tool_calls"]),
+                check=tuple(reference["check"]),
+                source=reference["source"],
+                state=reference["state"],
             ),
             source=ExampleSource(**metadata["source"]),
             steps=tuple(metadata["steps"]),
-            tool_calls=tuple(ExampleCall(**call) for call in metadata["tool_calls"]),
+            tool_calls=tuple(_call_of(call) for call in metadata["tool_calls"]),
             configurable=metadata["configurable"],
             split=value["split"],
             turn=metadata["turn"],
+            n_earlier=metadata["n_earlier"],
+            channel=metadata["channel"],
+            answers=tuple(metadata["answers"]),
+            rerun=Rerun(**metadata["rerun"]),
         )
-    except (KeyError, TypeError) as error:
+    except KeyError as error:
+        raise DecodeError(f"not an example: it has no {error}", hint="agentctl export makes them") from error
+    except (TypeError, ValueError) as error:
         raise DecodeError(f"not an example: {error}", hint="agentctl export makes them") from error
+
+
+def _call_of(value: Mapping[str, Any]) -> ExampleCall:
+    fields = dict(value)
+    writes = tuple((str(channel), written) for channel, written in fields.pop("writes"))
+    return ExampleCall(**{**fields, "writes": writes, "goto": tuple(fields["goto"])})
 
 
 def load_examples(path: Path) -> tuple[Example, ...]:
@@ -100,13 +127,15 @@ def load_examples(path: Path) -> tuple[Example, ...]:
         DecodeError: a line is not an example; the message names it.
     """
     examples = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
         if not line.strip():
             continue
         try:
             examples.append(example_of(json.loads(line)))
         except (ValueError, DecodeError) as error:
-            raise DecodeError(f"{path.name} line {number}: {error}") from error
+            raise DecodeError(
+                f"{path.name} line {number}: {error}", hint="mend or delete that line; nothing was written"
+            ) from error
     return tuple(examples)
 
 

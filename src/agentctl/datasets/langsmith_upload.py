@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from agentctl.codec.jsontext import jsonable
 from agentctl.datasets.folder import example_object
-from agentctl.errors import MissingExtra, StoreError, UsageError
+from agentctl.errors import ConfigError, MissingExtra, StoreError, UsageError
 from agentctl.records.datasets import Example, ExportReport
 
+API_KEYS = ("LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
 MAX_EXAMPLE_BYTES = 20_000_000
 """An example larger than this is refused by the service; it is found before anything is sent."""
 
@@ -23,6 +25,7 @@ def upload(examples: Sequence[Example], dataset: str, *, endpoint: str | None, d
     Raises:
         MissingExtra: langsmith is not installed.
         UsageError: an example is too large; nothing was sent.
+        ConfigError: there is no API key.
         StoreError: the service refused or could not be reached.
     """
     try:
@@ -42,7 +45,9 @@ def upload(examples: Sequence[Example], dataset: str, *, endpoint: str | None, d
                 hint="--format jsonl has no limit",
             )
     if dry_run:
-        return ExportReport(dataset, "langsmith", len(payloads), len(payloads), ())
+        return ExportReport(dataset, "langsmith", len(payloads), len(payloads), (), dry_run=True)
+    if not any(os.environ.get(name) for name in API_KEYS):
+        raise ConfigError(f"{API_KEYS[0]} is not set", hint=f"{API_KEYS[0]}=... agentctl export ..., or --format jsonl")
     try:
         client = Client(api_url=endpoint, auto_batch_tracing=False)
         found = (
@@ -62,15 +67,16 @@ def upload(examples: Sequence[Example], dataset: str, *, endpoint: str | None, d
                 client.update_example(
                     payload["id"],
                     inputs=payload["inputs"],
-                    outputs=payload["outputs"],
+                    outputs=payload["reference_outputs"],
                     metadata=payload["metadata"],
                     split=payload["split"],
+                    dataset_id=found.id,
                 )
     except LangSmithError as error:
         raise StoreError(
             f"LangSmith refused: {error}", hint="LANGSMITH_API_KEY and LANGSMITH_ENDPOINT say where and who"
         ) from error
-    return ExportReport(dataset, "langsmith", len(payloads), len(new), (), url=str(found.id))
+    return ExportReport(dataset, "langsmith", len(payloads), len(new), (), url=found.url)
 
 
 def _payload(example: Example) -> dict[str, Any]:
@@ -79,7 +85,7 @@ def _payload(example: Example) -> dict[str, Any]:
     return {
         "id": example.id,
         "inputs": whole["inputs"],
-        "outputs": whole["reference"],
+        "reference_outputs": whole["reference"],
         "metadata": {**whole["metadata"], "recorded": whole["outputs"]},
         "split": example.split,
     }

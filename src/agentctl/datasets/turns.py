@@ -1,259 +1,206 @@
-"""A branch as dataset examples: one a user turn, whatever interrupts, retries and forks it went through.
+"""The user turns of a branch: one each time that a user wrote, whatever interrupts, retries and forks it went through.
 
 A turn begins with an input checkpoint that brings a new human message (in threads without messages: with every input
-checkpoint) and ends where the next begins, or at the tip. Answering an interrupt and forking bring no input, so they
-add no turn.
+checkpoint) and ends where the next begins, or at the tip. Answering an interrupt, running again after a failure and
+forking bring no new message, so they add no turn.
 """
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agentctl.codec.messages import is_message_list, messages_in
-from agentctl.codec.values import decode
-from agentctl.datasets.messages import message_dict, message_dicts
-from agentctl.errors import DecodeError, NotFound
-from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference
-from agentctl.records.messages import CallSite, Message
-from agentctl.records.rows import CheckpointRow, Lineage
-from agentctl.records.threads import UNKNOWN
-from agentctl.stores.base import Reader
-from agentctl.stores.reading.calls import read_calls
-from agentctl.stores.reading.conversation import read_conversation
-from agentctl.stores.reading.state import read_values
-from agentctl.stores.reading.steps import StepReader
-
-_NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "agentctl:example")
-START = "__start__"
-_OWN_KEYS = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
-_METADATA_KEYS = frozenset(
-    {"source", "step", "parents", "run_id", "thread_id", "writes", "score", "langgraph_version", "langgraph_api_url"}
-)
+from agentctl.codec.messages import messages_in
+from agentctl.datasets.branch import Branch
+from agentctl.records.messages import Message
+from agentctl.records.rows import CheckpointRow
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
-    """One branch of a thread: where it is read and its checkpoints, oldest first."""
+class Turn:
+    """One user turn.
 
-    reader: Reader
-    lineage: Lineage
-
-    @property
-    def thread(self) -> str:
-        """Thread id."""
-        return self.lineage.tip.thread
-
-    @property
-    def ns(self) -> str:
-        """Namespace."""
-        return self.lineage.tip.ns
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """Message indexes [first, last) of one turn and the ids of its checkpoints; `first` is the human message."""
+    Attributes:
+        number: 1-based.
+        rows: Its checkpoints, oldest first.
+        said: The conversation up to and with what the user said.
+        n_earlier: How many of these messages were there before.
+        added: Messages that came afterwards, those included that the turn dropped again.
+        has_input: Whether the first checkpoint holds what the graph was given, and that is still what was said.
+    """
 
     number: int
-    first: int
-    last: int
-    ids: tuple[str, ...]
+    rows: tuple[CheckpointRow, ...]
+    said: tuple[Message, ...] = ()
+    n_earlier: int = 0
+    added: tuple[Message, ...] = ()
+    has_input: bool = True
+
+    @property
+    def first(self) -> str:
+        """Id of its first checkpoint."""
+        return self.rows[0].id
+
+    @property
+    def last(self) -> str:
+        """Id of the checkpoint that ends it."""
+        return self.rows[-1].id
 
 
-def read_examples(branch: Branch, origin: Branch | None = None, *, split: str = "test") -> tuple[Example, ...]:
-    """Returns the branch's user turns as examples, oldest first, without references.
-
-    Args:
-        branch: The branch that is exported: outputs, steps and calls are its own.
-        origin: Where the branch was copied from, up to the copied checkpoint, for what a copy of one checkpoint does
-            not hold: the input, the state before it and the steps until then.
-        split: Split of every example.
-
-    Raises:
-        NotFound: the branch has neither messages nor an input checkpoint.
-    """
-    rows = _all_rows(branch, origin)
-    values = read_values(branch.reader, branch.thread, branch.ns, branch.lineage.tip.id).values
-    channel = next((name for name, value in values.items() if is_message_list(value)), None)
-    messages = messages_in(values[channel]) if channel else ()
-    first_held = _first_checkpoints(branch, origin) if channel else ()
-    turns = _turns(rows, messages, first_held)
-    if not turns:
-        raise NotFound(f"no user turn in {branch.thread}", hint=f"agentctl history {branch.thread}")
-    sites = _calls(branch, origin)
-    steps = _steps(branch, origin)
-    return tuple(_example(branch, origin, turn, rows, messages, channel, sites, steps, split) for turn in turns)
+def find_turns(branch: Branch) -> tuple[Turn, ...]:
+    """Returns the turns of a branch, oldest first."""
+    if not branch.channel:
+        return _turns_without_messages(branch)
+    return _Finding(branch).turns()
 
 
-def example_id(thread: str, ns: str, input_checkpoint: str) -> str:
-    """Returns the id of a turn: the same for the same turn, however often and from wherever it is exported."""
-    return str(uuid.uuid5(_NAMES, f"{thread}\0{ns}\0{input_checkpoint}"))
-
-
-def recorded_configurable(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Returns the scalar configuration that a checkpoint's metadata records; LangGraph's and our own keys left out."""
-    return {
-        key: value
-        for key, value in metadata.items()
-        if key not in _METADATA_KEYS
-        and not key.startswith(("agentctl_", "langgraph_", "ls_", "lc_", "__"))
-        and isinstance(value, str | int | float | bool)
-    }
-
-
-def _all_rows(branch: Branch, origin: Branch | None) -> dict[str, tuple[Branch, CheckpointRow]]:
-    """Every checkpoint of the branch, oldest first, with where it is read; the branch's own copies win."""
-    rows = {row.id: (origin, row) for row in origin.lineage.rows} if origin else {}
-    return {**rows, **{row.id: (branch, row) for row in branch.lineage.rows}}
-
-
-def _first_checkpoints(branch: Branch, origin: Branch | None) -> tuple[str, ...]:
-    """Returns, for each message of the tip, the checkpoint that first held it."""
-    own = [turn.checkpoint for turn in read_conversation(branch.reader, branch.lineage).turns]
-    if origin is None:
-        return tuple(own)
-    earlier = [turn.checkpoint for turn in read_conversation(origin.reader, origin.lineage).turns]
-    return tuple(earlier[: len(own)]) + tuple(own[len(earlier) :])
-
-
-def _turns(
-    rows: Mapping[str, tuple[Branch, CheckpointRow]], messages: Sequence[Message], first_held: Sequence[str]
-) -> list[_Turn]:
-    ids = list(rows)
-    if not messages:
-        starts = [i for i, (_, row) in enumerate(rows.values()) if row.source == "input"]
-        ends = [*starts[1:], len(ids)]
-        return [_Turn(n, 0, 0, tuple(ids[a:b])) for n, (a, b) in enumerate(zip(starts, ends, strict=True), 1)]
-    heads = [i for i, message in enumerate(messages) if message.role == "human" and _opens_turn(messages, i)]
-    position = {checkpoint: i for i, checkpoint in enumerate(ids)}
-    begins = [max(0, position.get(first_held[i], 0) - _is_loop(rows, first_held[i])) for i in heads]
-    begins = begins and [0, *begins[1:]]
-    turns = []
-    for n, head in enumerate(heads):
-        last = heads[n + 1] if n + 1 < len(heads) else len(messages)
-        until = begins[n + 1] if n + 1 < len(heads) else len(ids)
-        turns.append(_Turn(n + 1, head, last, tuple(ids[begins[n] : until])))
-    return turns
-
-
-def _opens_turn(messages: Sequence[Message], i: int) -> bool:
-    """Several human messages in a row are one turn."""
-    return i == 0 or messages[i - 1].role != "human"
-
-
-def _is_loop(rows: Mapping[str, tuple[Branch, CheckpointRow]], checkpoint: str) -> int:
-    """The input checkpoint is one before the first that holds the message, where the input is applied by a step."""
-    return 1 if checkpoint in rows and rows[checkpoint][1].source == "loop" else 0
-
-
-def _calls(branch: Branch, origin: Branch | None) -> tuple[CallSite, ...]:
-    own = read_calls(branch.reader, branch.lineage)
-    if origin is None:
-        return own
-    seen = {(site.ns, site.ai_message_id, site.position) for site in own}
-    earlier = [
-        site
-        for site in read_calls(origin.reader, origin.lineage)
-        if (site.ns, site.ai_message_id, site.position) not in seen
-    ]
-    return (*earlier, *own)
-
-
-def _steps(branch: Branch, origin: Branch | None) -> dict[str, tuple[str, ...]]:
-    """Returns the nodes that made each checkpoint, those of the namespaces below before the node that ran them."""
-    made: dict[str, tuple[str, ...]] = {}
-    for part in [part for part in (origin, branch) if part is not None]:
-        ids = [row.id for row in part.lineage.rows]
-        wrote = StepReader(part.reader, part.thread, part.ns).wrote(ids)
-        inner = _inner_steps(part, ids)
-        parent = {row.id: row.parent for row in part.lineage.rows}
-        for checkpoint in ids:
-            nodes = tuple(name for name in wrote.get(checkpoint, ()) if name != UNKNOWN)
-            if nodes or checkpoint not in made:
-                made[checkpoint] = (*inner.get(parent[checkpoint] or "", ()), *nodes)
-    return made
-
-
-def _inner_steps(part: Branch, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Returns, by the checkpoint of the branch that they ran from, the steps of every namespace below it."""
-    found: dict[str, list[str]] = {}
-    wanted = set(ids)
-    for ns in part.reader.namespaces(part.thread):
-        if ns == part.ns or not ns.startswith(part.ns):
-            continue
-        rows = part.reader.rows(part.thread, ns)
-        reader = StepReader(part.reader, part.thread, ns)
-        wrote = reader.wrote([row.id for row in rows])
-        path = "|".join(piece.split(":", 1)[0] for piece in ns.removeprefix(part.ns).strip("|").split("|"))
-        for row in reversed(rows):
-            parents = row.metadata.get("parents")
-            above = parents.get(part.ns) if isinstance(parents, Mapping) else None
-            if isinstance(above, str) and above in wanted:
-                found.setdefault(above, []).extend(f"{path}|{name}" for name in wrote[row.id] if name != UNKNOWN)
-    return {checkpoint: tuple(names) for checkpoint, names in found.items()}
-
-
-def _example(
-    branch: Branch,
-    origin: Branch | None,
-    turn: _Turn,
-    rows: Mapping[str, tuple[Branch, CheckpointRow]],
-    messages: Sequence[Message],
-    channel: str | None,
-    sites: Sequence[CallSite],
-    steps: Mapping[str, tuple[str, ...]],
-    split: str,
-) -> Example:
-    owner, first = rows[turn.ids[0]]
-    last_id = turn.ids[-1]
-    raw_input, state = _beginning(owner, first, channel)
-    whose = origin.lineage.tip if origin else branch.lineage.tip
-    outputs: dict[str, object] = {"reply": _reply(messages[turn.first : turn.last])}
-    inputs: dict[str, object] = {"input": raw_input, "state": state}
-    if channel is not None:
-        inputs["messages"] = message_dicts(messages[: turn.first + _n_human(messages, turn)])
-        outputs["messages"] = message_dicts(messages[turn.first + _n_human(messages, turn) : turn.last])
-    else:
-        outputs["values"] = read_values(rows[last_id][0].reader, rows[last_id][0].thread, branch.ns, last_id).values
-    return Example(
-        id=example_id(whose.thread, whose.ns, turn.ids[0]),
-        inputs=inputs,
-        outputs=outputs,
-        reference=Reference(),
-        source=ExampleSource(branch.reader.info.url, branch.thread, last_id, branch.lineage.tip.id),
-        steps=tuple(name for checkpoint in turn.ids for name in steps.get(checkpoint, ())),
-        tool_calls=tuple(_call(site, turn) for site in sites if site.pending_at <= last_id),
-        configurable=recorded_configurable(first.metadata),
-        split=split,
-        turn=turn.number,
+def _turns_without_messages(branch: Branch) -> tuple[Turn, ...]:
+    rows = branch.rows
+    starts = [at for at, row in enumerate(rows) if row.source == "input"]
+    if not starts or starts[0] > 0:
+        starts.insert(0, 0)
+    ends = [*starts[1:], len(rows)]
+    return tuple(
+        Turn(number, rows[start:end], has_input=rows[start].source == "input")
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
     )
 
 
-def _n_human(messages: Sequence[Message], turn: _Turn) -> int:
-    n = 0
-    while turn.first + n < turn.last and messages[turn.first + n].role == "human":
-        n += 1
-    return n
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """Where a turn begins: its first row, the conversation with what was said, and how much of it was there before."""
+
+    at: int
+    said: tuple[Message, ...]
+    n_earlier: int
+    has_input: bool
 
 
-def _reply(messages: Sequence[Message]) -> str | None:
-    return next((message.text for message in reversed(messages) if message.role == "ai" and message.text), None)
+class _Finding:
+    """Finds the turns of one branch that keeps messages."""
+
+    def __init__(self, branch: Branch) -> None:
+        self._branch = branch
+        self._rows = branch.rows
+        self._read: dict[int, tuple[Message, ...]] = {}
+
+    def turns(self) -> tuple[Turn, ...]:
+        openings = list(self._openings())
+        ends = [*(opening.at for opening in openings[1:]), len(self._rows)]
+        n_before = _n_user_messages(openings[0].said[: openings[0].n_earlier]) if openings else 0
+        return tuple(
+            Turn(
+                number=n_before + number,
+                rows=self._rows[opening.at : end],
+                said=opening.said,
+                n_earlier=opening.n_earlier,
+                added=self._added(opening, end),
+                has_input=opening.has_input,
+            )
+            for number, (opening, end) in enumerate(zip(openings, ends, strict=True), 1)
+        )
+
+    def _openings(self) -> Iterator[_Opening]:
+        for at, row in enumerate(self._rows):
+            if row.source == "input":
+                opening = self._of_input(at)
+            elif at == 0:
+                opening = self._in_the_middle() if row.parent else self._of_one_row(at)
+            elif row.source == "update":
+                opening = self._of_update(at)
+            elif self._stands_for_a_run(at):
+                opening = self._of_one_row(at)
+            else:
+                opening = None
+            if opening is not None:
+                yield opening
+
+    def _of_input(self, at: int) -> _Opening | None:
+        """An input is applied by the step after it; updates made there before anything ran replace what was said."""
+        before = self._messages(at - 1) if at else ()
+        applied, has_input = at, True
+        if at + 1 < len(self._rows) and self._messages(at) == before and self._rows[at + 1].source != "input":
+            applied = at + 1
+        while applied + 1 < len(self._rows) and self._rows[applied + 1].source == "update":
+            new = _new(self._messages(applied), self._messages(applied + 1))
+            if any(message.role != "human" for message in new):
+                break
+            if self._messages(applied + 1) != self._messages(applied):
+                has_input = False
+            applied += 1
+        said = self._messages(applied)
+        new = _new(before, said)
+        if not any(message.role == "human" for message in new):
+            return None
+        return _Opening(at, said, len(said) - len(new), has_input)
+
+    def _of_update(self, at: int) -> _Opening | None:
+        """A message that a person added by hand after an answer is a turn of its own."""
+        before, said = self._messages(at - 1), self._messages(at)
+        new = _new(before, said)
+        answered = bool(before) and before[-1].role == "ai" and not before[-1].tool_calls
+        if not answered or not new or any(message.role != "human" for message in new):
+            return None
+        return _Opening(at, said, len(said) - len(new), has_input=False)
+
+    def _stands_for_a_run(self, at: int) -> bool:
+        """With durability "exit" one row is all that is kept of a run: its step is not the one after its parent's."""
+        row, before = self._rows[at], self._rows[at - 1]
+        return row.source == "loop" and row.step is not None and before.step is not None and row.step > before.step + 1
+
+    def _of_one_row(self, at: int) -> _Opening | None:
+        before, held = self._messages(at - 1) if at else (), self._messages(at)
+        new = _new(before, held)
+        n_said = next((n for n, message in enumerate(new) if message.role not in ("human", "system")), len(new))
+        if not any(message.role == "human" for message in new[:n_said]):
+            return None
+        n_earlier = len(held) - len(new)
+        return _Opening(at, held[: n_earlier + n_said], n_earlier, has_input=False)
+
+    def _in_the_middle(self) -> _Opening | None:
+        """A branch that begins in the middle of a turn: what its user said is the last that a human said."""
+        held = self._messages(0)
+        said = next((n for n in range(len(held), 0, -1) if held[n - 1].role == "human"), 0)
+        if not said:
+            return None
+        n_earlier = said
+        while n_earlier and held[n_earlier - 1].role == "human":
+            n_earlier -= 1
+        return _Opening(0, held[:said], n_earlier, has_input=False)
+
+    def _added(self, opening: _Opening, end: int) -> tuple[Message, ...]:
+        """Returns what came after what was said: at the turn's end, and what was held in it and dropped before it."""
+        held = _new(opening.said, self._messages(end - 1))
+        ids = {row.id for row in self._rows[opening.at : end]}
+        known = {message.id for message in (*opening.said, *held) if message.id is not None}
+        dropped = [
+            message
+            for checkpoint, message in self._branch.gone
+            if checkpoint in ids and message.id not in known and message.role in ("ai", "tool")
+        ]
+        return (*dropped, *held)
+
+    def _messages(self, at: int) -> tuple[Message, ...]:
+        if at not in self._read:
+            values = self._branch.values(self._rows[at].id).values
+            self._read[at] = messages_in(values.get(self._branch.channel))
+        return self._read[at]
 
 
-def _call(site: CallSite, turn: _Turn) -> ExampleCall:
-    result = message_dict(site.answer) if site.answer else None
-    return ExampleCall(site.name, site.args, site.id, site.ns, result, before=site.pending_at < turn.ids[0])
+def _new(before: Sequence[Message], after: Sequence[Message]) -> tuple[Message, ...]:
+    """Returns the messages of `after` that `before` lacks: by id, and those without one by position."""
+    known = {message.id for message in before if message.id is not None}
+    unnamed = sum(message.id is None for message in before)
+    new = []
+    for message in after:
+        if message.id is None and unnamed:
+            unnamed -= 1
+        elif message.id is None or message.id not in known:
+            new.append(message)
+    return tuple(new)
 
 
-def _beginning(owner: Branch, first: CheckpointRow, channel: str | None) -> tuple[object, dict[str, object]]:
-    """Returns what the graph was given, None where the store no longer has it, and the other values before it."""
-    raw: object = None
-    for stored in owner.reader.stored(first.thread, first.ns, [first.id], channels=[START]):
-        if START in stored.values:
-            try:
-                raw = decode(stored.values[START])
-            except DecodeError:
-                raw = None
-    values = read_values(owner.reader, first.thread, first.ns, first.id).values
-    return raw, {name: value for name, value in values.items() if name != channel}
+def _n_user_messages(messages: Sequence[Message]) -> int:
+    """Counts the turns in a conversation; several human messages in a row are one."""
+    roles = [message.role for message in messages]
+    return sum(role == "human" and (at == 0 or roles[at - 1] != "human") for at, role in enumerate(roles))
