@@ -18,6 +18,7 @@ from itertools import islice
 from agentctl.errors import DecodeError, NotFound, Refused
 from agentctl.records.copies import Scope
 from agentctl.records.rows import CheckpointRow
+from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import CopyPlan, Reader, RowPick
 
 _TASKS_CHANNEL = "__pregel_tasks"
@@ -73,12 +74,11 @@ def for_replay(reader: Reader, thread: str, ns: str, id: str, as_thread: str) ->
     enclosing = _enclosing(rows, ns, rows.require(ns, id))
     picks = [RowPick(ns, id, writes="null_task"), *_pick_enclosing(rows, ns, enclosing, for_replay=True)]
     below = _newest_below(rows, {**enclosing, ns: id}, before=ns)
-    kept_state = sorted(pick.ns for pick in below if _is_within(pick.ns, ns)) if ns else []
-    if kept_state:
+    if ns and (skipped := _skipped_on_resume(rows, ns, id, below)):
         raise Refused(
-            f"subgraph {kept_state[0]} below checkpoint {id} keeps its state between calls, so a replay from inside "
-            f"{ns} would skip it",
-            hint="replay from the enclosing checkpoint " + enclosing[""],
+            f"subgraph {skipped} below checkpoint {id} keeps its state between calls, so a replay from inside {ns}"
+            " would skip it",
+            hint=f"replay the enclosing checkpoint: {thread}@{enclosing['']}",
         )
     return CopyPlan(
         thread=thread,
@@ -154,9 +154,23 @@ def _parents(row: CheckpointRow) -> Mapping[str, str]:
     return {str(ns): str(id) for ns, id in parents.items()} if isinstance(parents, Mapping) else {}
 
 
-def _is_within(inner: str, outer: str) -> bool:
-    """Tells whether a namespace lies strictly inside another one."""
-    return inner != outer and (outer == "" or inner.startswith(outer + "|"))
+def _skipped_on_resume(rows: _ThreadRows, ns: str, id: str, below: Sequence[RowPick]) -> str | None:
+    """Returns the namespace of a subgraph that the first step after `id` would take for finished, or None.
+
+    A run without a checkpoint id is a resume until its first step is over, and a subgraph that has kept its state then
+    goes on from its old end. Its namespace names the nodes around it but no tasks.
+
+    Source: `CONFIG_KEY_RESUMING` (langgraph 1.2.24, pregel/_loop.py `_first`, `after_tick`); `recast_checkpoint_ns`
+    (_internal/_config.py).
+    """
+    around = "|".join(part.partition(":")[0] for part in ns.split("|") if not part.isdigit()) + "|"
+    kept = [pick.ns for pick in below if _keeps_state(pick.ns) and pick.ns.startswith(around)]
+    if not kept:
+        return None
+    from agentctl.stores.reading.steps import StepReader
+
+    due = StepReader(rows.reader, rows.thread, ns).next([id])[id]
+    return next((one for one in sorted(kept) if UNKNOWN in due or one.removeprefix(around).split("|")[0] in due), None)
 
 
 def _keeps_state(ns: str) -> bool:
