@@ -258,3 +258,42 @@ def test_ctrl_c_cancels_the_runs_and_comes_out(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         one(tmp_path, line(hang=hang), RunJob("t", payload={"log": []}))
     assert cancelled == [True]
+
+
+def test_a_node_that_exits_the_process_ends_its_own_run_alone(tmp_path: Path) -> None:
+    import sys
+
+    def leave(state: State) -> State:
+        if state["log"] == ["leave"]:
+            sys.exit(3)
+        return {"log": ["stayed"]}
+
+    jobs = (RunJob("t1", payload={"log": ["leave"]}), RunJob("t2", payload={"log": ["go"]}))
+    left, stayed = run(tmp_path, line(leave=leave), *jobs)
+    assert (left.status, left.error) == ("error", "RuntimeError: SystemExit: 3")
+    assert stayed.status == "done"
+
+
+def test_a_cancellation_that_a_node_raises_itself_ends_its_own_run_alone(tmp_path: Path) -> None:
+    async def cancel(state: State) -> State:
+        if state["log"] == ["cancel"]:
+            raise asyncio.CancelledError
+        return {"log": ["stayed"]}
+
+    jobs = (RunJob("t1", payload={"log": ["cancel"]}), RunJob("t2", payload={"log": ["go"]}))
+    cancelled, stayed = run(tmp_path, line(cancel=cancel), *jobs)
+    assert (cancelled.status, stayed.status) == ("error", "done")
+
+
+def test_state_that_cannot_be_read_back_is_an_error_of_its_run(tmp_path: Path) -> None:
+    class Odd:
+        """What the serializer does not know."""
+
+        __slots__ = ("lock",)
+
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+
+    ended = one(tmp_path, line(a=lambda s: {"log": [Odd()]}), RunJob("t", payload={"log": []}))
+    assert ended.status == "error"
+    assert ended.error is not None

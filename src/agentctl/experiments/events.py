@@ -18,14 +18,10 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
+from agentctl.experiments.running import node_path
 from agentctl.records.runs import Usage
 
 HIDDEN_TAG = "langsmith:hidden"
-
-
-def node_path(ns: str) -> str:
-    """Returns the node names of a checkpoint namespace: `a:<task>|1|b:<task>` is `a|b`."""
-    return "|".join(part.split(":", 1)[0] for part in ns.split("|") if ":" in part)
 
 
 class RunEvents(BaseCallbackHandler):

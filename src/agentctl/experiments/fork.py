@@ -18,13 +18,12 @@ from agentctl.experiments.forms import Forms
 from agentctl.experiments.making import Made, as_nodes_with_next, make_fork
 from agentctl.experiments.plan import make_plan
 from agentctl.experiments.point import Point, read_point
-from agentctl.experiments.replay import policy_at, with_path
+from agentctl.experiments.replay import planned_nodes, policy_at
 from agentctl.experiments.reports import all_side_effects, report_run, tally
 from agentctl.experiments.running import Ended, RunJob
 from agentctl.records.copies import CopyReport
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import ForkReport
-from agentctl.records.threads import UNKNOWN
 from agentctl.stores.copying.execute import copy
 
 
@@ -53,7 +52,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         if run:
             _refuse_nothing_next(experiment, target, forms, made)
         policy = policy_at(experiment, target, made.substituted)
-        nodes = with_path(target.ns, made.next)
+        nodes = planned_nodes(experiment, target.ns, made.next)
         plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=made.warnings)
         if experiment.on_plan is not None:
             experiment.on_plan(plan)
@@ -98,7 +97,7 @@ def _job(experiment: Experiment, point: Point, forms: Forms, made: Made, name: s
         thread=name,
         start=made.plan.run_from if made.plan else None,
         payload=made.payload,
-        expected=() if UNKNOWN in made.next else with_path(point.target.ns, made.next),
+        expected=planned_nodes(experiment, point.target.ns, made.next),
         configurable={**recorded_configurable(point.row.metadata), **experiment.configurable},
         metadata=facts,
         answers=forms.resume or experiment.answers,

@@ -36,10 +36,22 @@ def nodes_of(graph: Graph) -> tuple[str, ...]:
     return tuple(name for name in graph.nodes if name != START)
 
 
+def entry_nodes(graph: Graph) -> tuple[str, ...]:
+    """Returns the nodes that input always starts, sorted; those that a condition chooses are not known beforehand.
+
+    Source: StateGraph.edges (langgraph 1.2.24, graph/state.py).
+    """
+    builder = getattr(graph, "builder", None)
+    return tuple(sorted(end for start, end in getattr(builder, "edges", ()) if start == START and end != END))
+
+
 def channels_of(graph: Graph) -> tuple[str, ...]:
-    """Returns the names of the graph's state channels."""
-    managed = getattr(graph, "managed", {})
-    return tuple(name for name in graph.channels if is_state_channel(name) and name not in managed)
+    """Returns the names of the graph's state channels, managed values such as remaining steps left out."""
+    from langgraph.channels.base import BaseChannel
+
+    return tuple(
+        name for name, channel in graph.channels.items() if is_state_channel(name) and isinstance(channel, BaseChannel)
+    )
 
 
 def is_functional(graph: Graph) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from agentctl.codec.messages import messages_in
-from agentctl.errors import Ambiguous, Refused
+from agentctl.errors import Ambiguous, Blocked, GraphFailed, Refused
 from agentctl.experiments.calls import NamedCall, name_calls, pending_sends
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.forms import Forms
@@ -35,6 +35,7 @@ from agentctl.experiments.pairing import new_problems
 from agentctl.experiments.point import Point
 from agentctl.experiments.reports import inert
 from agentctl.experiments.results import Rows, answered_of, pending_rows, recorded_rows, substitutes, task_rows
+from agentctl.experiments.running import node_path
 from agentctl.experiments.scratch import THREAD, Scratch, scratch_copy
 from agentctl.experiments.state_values import (
     answered_in,
@@ -106,8 +107,6 @@ def make_fork(experiment: Experiment, point: Point, forms: Forms) -> Iterator[Ma
 
 class _Maker:
     def __init__(self, experiment: Experiment, point: Point, forms: Forms) -> None:
-        from agentctl.experiments.events import node_path
-
         self._experiment = experiment
         self._source = experiment.source
         self._point = point
@@ -486,7 +485,6 @@ def as_nodes_with_next(
     experiment: Experiment, target: Target, values: Mapping[str, Any]
 ) -> Mapping[str, Sequence[str]]:
     """Returns, for each node as which the target could be updated to go on, what would run next."""
-    from langgraph.errors import InvalidUpdateError
     from langgraph.types import StateUpdate
 
     graph = experiment.graph
@@ -498,7 +496,7 @@ def as_nodes_with_next(
         for node in nodes_of(graph):
             try:
                 made = scratch.update([StateUpdate(dict(values), node)], "", target.id)
-            except (InvalidUpdateError, KeyError, TypeError, ValueError, IndexError, AttributeError):
+            except (Refused, GraphFailed, Blocked):
                 continue
             if then := tuple(scratch.state("", made).next):
                 found[node] = then

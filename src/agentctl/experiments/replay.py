@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentctl.errors import Refused
@@ -15,16 +15,19 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
+from agentctl.experiments.graph_parts import entry_nodes, inner_graph, is_functional
 from agentctl.experiments.plan import graph_tools, make_plan
 from agentctl.experiments.point import Point, read_point
 from agentctl.experiments.reports import all_side_effects, report_run, tally
-from agentctl.experiments.running import RunJob
+from agentctl.experiments.running import RunJob, node_path
 from agentctl.records.runs import ReplayReport
+from agentctl.records.threads import UNKNOWN
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.calls import Call, CallKey
 from agentctl.sandbox.replies import Substitute
 from agentctl.stores.copying.execute import copy
 from agentctl.stores.copying.selection import for_replay
+from agentctl.stores.reading.layout import START
 
 
 def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
@@ -40,7 +43,7 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     point = read_point(experiment.source, target)
     if not point.tasks:
         raise Refused(f"nothing runs from {target.id}: its next is empty", hint=_where_something_runs(point))
-    nodes = planned_nodes(point)
+    nodes = planned_nodes(experiment, target.ns, point.next)
     names = free_names(experiment.debug.writer, target.thread, "replay", n)
     base = for_replay(experiment.source, target.thread, target.ns, target.id, names[0])
     facts = provenance(target, "replay", experiment.reason)
@@ -77,17 +80,16 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     )
 
 
-def planned_nodes(point: Point) -> tuple[str, ...]:
-    """Returns the nodes that run from a point, with their path where it lies in a namespace."""
-    return with_path(point.target.ns, point.next)
+def planned_nodes(experiment: Experiment, ns: str, nodes: Sequence[str]) -> tuple[str, ...]:
+    """Returns the nodes that really start where `nodes` are next, with the path of their namespace.
 
-
-def with_path(ns: str, nodes: Iterable[str]) -> tuple[str, ...]:
-    """Returns node names as run reports have them: with the path of the namespace that they run in."""
-    from agentctl.experiments.events import node_path
-
+    Where input is about to be read that is not a node of the application: its entry nodes stand in its place.
+    """
     above = node_path(ns)
-    return tuple(f"{above}|{name}" if above else name for name in nodes)
+    graph = inner_graph(experiment.graph, above)
+    if START in nodes and graph is not None and not is_functional(graph):
+        nodes = [*(node for node in nodes if node != START), *entry_nodes(graph)]
+    return tuple(f"{above}|{name}" if above else name for name in nodes if name not in (START, UNKNOWN))
 
 
 def policy_at(

@@ -154,17 +154,22 @@ async def run_one(
     began = time.perf_counter()
     failure: BaseException | None = None
     timed_out = False
-    with running(desk) if desk else nullcontext(), _untraced():
+    with running(desk) if desk else nullcontext(), untraced():
         try:
             async with asyncio.timeout(limits.timeout_s) as deadline:
                 await drive.to_the_end()
-        except (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+        except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+                raise
             failure, timed_out = error, deadline.expired()
         wall_s = time.perf_counter() - began
         calls = desk.calls if desk else ()
-        snapshot = await drive.snapshot()
+        try:
+            snapshot = await drive.snapshot()
+        except Exception as error:
+            snapshot, failure = None, failure or error
     status = _status(job, events.nodes, snapshot, calls, failure, timed_out)
     shown = failure if status == "error" else None
     return Ended(
@@ -247,6 +252,12 @@ class _Drive:
         return state if state.metadata is not None else None
 
 
+def _is_being_cancelled() -> bool:
+    """Returns whether this task was asked to stop, as opposed to the graph raising a CancelledError of its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _status(
     job: RunJob,
     nodes: Sequence[str],
@@ -271,6 +282,14 @@ def _status(
     if [node for node in missing_nodes(job.expected, nodes) if node not in waits_at_breakpoint]:
         return "not_run"
     return "interrupted" if pending else "done"
+
+
+def node_path(ns: str) -> str:
+    """Returns the node names of a checkpoint namespace: `a:<task>|1|b:<task>` is `a|b`.
+
+    A number alone tells apart the subgraphs that one task runs; a subgraph with a history of its own has no task id.
+    """
+    return "|".join(part.partition(":")[0] for part in ns.split("|") if part and not part.isdigit())
 
 
 def missing_nodes(expected: Sequence[str], started: Sequence[str]) -> tuple[str, ...]:
@@ -330,7 +349,7 @@ def their_traceback(error: BaseException) -> str:
     return "".join(shown.format())
 
 
-def _untraced() -> AbstractContextManager[object]:
+def untraced() -> AbstractContextManager[object]:
     """Keeps runs out of LangSmith: an experiment sends nobody the prompts that it replays."""
     from langsmith import tracing_context
 

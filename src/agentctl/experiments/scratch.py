@@ -12,8 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentctl.experiments.running import in_event_loop
+from agentctl.errors import AgentctlError, Blocked, GraphFailed, Refused
+from agentctl.experiments.running import in_event_loop, their_traceback, untraced
 from agentctl.experiments.savers import open_saver
+from agentctl.sandbox.answers import Desk, Policy
+from agentctl.sandbox.calls import CallBlocked
+from agentctl.sandbox.gate import running
 from agentctl.stores.base import CopyPlan, Reader, Writer
 from agentctl.stores.copying.execute import copy
 from agentctl.stores.open import open_writer
@@ -36,13 +40,37 @@ class Scratch:
     graph: Pregel[Any, Any, Any, Any]
 
     def do(self, work: Callable[[Pregel[Any, Any, Any, Any]], Awaitable[T]]) -> T:
-        """Does async work with the graph on this store."""
+        """Does async work with the graph on this store.
+
+        No node runs, but routing functions and reducers do, and they are the application's: a tool that they call is
+        stopped.
+
+        Raises:
+            Blocked: A tool was called.
+            Refused: LangGraph refused the update.
+            GraphFailed: The application's code raised.
+        """
+        from langgraph.errors import InvalidUpdateError
 
         async def with_saver() -> T:
             async with open_saver(self.url) as saver:
                 return await work(self.graph.copy(update={"checkpointer": saver}))
 
-        return in_event_loop(with_saver())
+        async def guarded() -> T:
+            with running(Desk(Policy(mode="sandbox"))), untraced():
+                return await with_saver()
+
+        try:
+            return in_event_loop(guarded())
+        except CallBlocked as error:
+            raise Blocked(f"a routing function of the graph calls a tool: {error}", hint=error.hint) from error
+        except InvalidUpdateError as error:
+            raise Refused(f"LangGraph refuses the update: {error}") from error
+        except AgentctlError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise GraphFailed(f"the graph raised {said}", traceback=their_traceback(error)) from error
 
     def state(self, ns: str = "", id: str | None = None) -> StateSnapshot:
         """Returns the graph's state: at a checkpoint, or now, with what finished tasks wrote applied."""
@@ -86,7 +114,9 @@ def scratch_copy(reader: Reader, plan: CopyPlan, graph: Pregel[Any, Any, Any, An
         plan: Which rows; its target name is not used.
         graph: The graph to look at them with.
     """
-    with tempfile.TemporaryDirectory(prefix="agentctl-") as folder:
+    from agentctl.sandbox.injection import sandboxed
+
+    with tempfile.TemporaryDirectory(prefix="agentctl-") as folder, sandboxed(graph):
         url = str(Path(folder) / "scratch.sqlite")
         writer = open_writer(url)
         try:

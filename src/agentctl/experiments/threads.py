@@ -36,11 +36,16 @@ class DaemonThreads(ThreadPoolExecutor):
 
 
 def _settle(future: Future[T], call: Callable[[], T]) -> None:
-    """Runs `call` and puts its outcome into `future`, whatever kind of exception it is."""
+    """Runs `call` and puts its outcome into `future`, whatever kind of exception it is.
+
+    A SystemExit, which would end the event loop with all its runs, becomes an error of the one run.
+    """
     if not future.set_running_or_notify_cancel():
         return
     try:
         result = call()
+    except SystemExit as error:
+        future.set_exception(RuntimeError(f"SystemExit: {error.code}"))
     except BaseException as error:
         future.set_exception(error)
     else:
