@@ -64,15 +64,15 @@ class AnswerClaims:
             AlreadyAnswered: it is claimed; the winner is named.
         """
         with self._database.transaction() as transaction:
-            found = transaction.execute(
-                "SELECT actor FROM answer_claims WHERE thread = ? AND interrupt_id = ?", (thread, interrupt_id)
-            )
-            if found:
-                raise AlreadyAnswered(thread, found[0]["actor"])
-            transaction.execute(
-                "INSERT INTO answer_claims VALUES (?, ?, ?, ?, ?, ?)",
+            taken = transaction.execute(
+                "INSERT INTO answer_claims VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING actor",
                 (thread, interrupt_id, caller.actor, caller.role, json.dumps(answer), self._clock().isoformat()),
             )
+            if not taken:
+                winner = transaction.execute(
+                    "SELECT actor FROM answer_claims WHERE thread = ? AND interrupt_id = ?", (thread, interrupt_id)
+                )
+                raise AlreadyAnswered(thread, winner[0]["actor"])
 
     def find(self, thread: str, interrupt_id: str) -> Claim | None:
         """Returns the answer that won a question, None while it has none."""

@@ -40,10 +40,16 @@ class Database:
         opened = _postgres(self.url) if self.url.startswith(_POSTGRES) else _sqlite(self.url)
         with opened as transaction:
             if not self._is_ready:
-                for statement in self._tables:
-                    transaction.execute(statement)
+                self._create(transaction)
             yield transaction
         self._is_ready = True
+
+    def _create(self, transaction: Transaction) -> None:
+        if self.url.startswith(_POSTGRES):
+            # Two processes that create the same table at once would collide in the catalog.
+            transaction.execute("SELECT pg_advisory_xact_lock(hashtext('graphs.common.database'))")
+        for statement in self._tables:
+            transaction.execute(statement)
 
 
 class _Sqlite:
@@ -87,6 +93,4 @@ def _postgres(url: str) -> Iterator[Transaction]:
     from psycopg.rows import dict_row
 
     with psycopg.connect(url, row_factory=dict_row) as connection:
-        # Two processes that create the same table at once would collide in the catalog.
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext('graphs.common.database'))")
         yield _Postgres(connection)

@@ -54,14 +54,14 @@ class OutboundLog:
         """
         text = json.dumps(request, sort_keys=True)
         with self._database.transaction() as transaction:
-            found = transaction.execute("SELECT request, response FROM outbound_requests WHERE request_key = ?", (key,))
-            if not found:
-                transaction.execute(
-                    "INSERT INTO outbound_requests (request_key, thread, operation, request, status, started_at)"
-                    " VALUES (?, ?, ?, ?, 'started', ?)",
-                    (key, thread, operation, text, self._clock().isoformat()),
-                )
+            begun = transaction.execute(
+                "INSERT INTO outbound_requests (request_key, thread, operation, request, status, started_at)"
+                " VALUES (?, ?, ?, ?, 'started', ?) ON CONFLICT DO NOTHING RETURNING request_key",
+                (key, thread, operation, text, self._clock().isoformat()),
+            )
+            if begun:
                 return Entry(is_new=True, response=None)
+            found = transaction.execute("SELECT request, response FROM outbound_requests WHERE request_key = ?", (key,))
         if found[0]["request"] != text:
             raise KeyReused(f"{key} was used for another {operation}")
         response = found[0]["response"]

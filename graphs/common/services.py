@@ -62,9 +62,9 @@ class CircuitBreaker:
     threshold: int = 5
     cooldown_s: float = 30.0
     clock: Callable[[], float] = time.monotonic
-    _failures: int = 0
-    _opened_at: float | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _failures: int = field(default=0, init=False)
+    _opened_at: float | None = field(default=None, init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def allows(self) -> bool:
         """Tells whether a call may be made; once the cooldown is over one caller gets to try."""
