@@ -20,14 +20,14 @@ from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from agentctl.errors import NotFound, Refused, UsageError
-from agentctl.experiments.experiment import Target
+from agentctl.experiments.experiment import DebugStore, Experiment, Target
 from agentctl.experiments.fork import fork
 from agentctl.experiments.forms import parse_forms
 from agentctl.experiments.replay import replay
 from agentctl.sandbox.recorder import record_thread
-from agentctl.stores.open import open_reader
+from agentctl.stores.open import open_reader, open_writer
 from agentctl.stores.reading.lineage import head_id
-from tests.catalog import CATALOG, config_of, run_case
+from tests.catalog import CATALOG, config_of, run_case, sqlite_thread
 from tests.support.experiments import about_to_run, experiment_on, policy
 
 RAN: Counter[str] = Counter()
@@ -321,6 +321,25 @@ def test_a_replay_and_a_fork_from_postgres_into_postgres(fresh_postgres_url: str
     assert [run.reply for run in again.group.runs] == ["No refund is due: your order was delivered."] * 3
     assert (again.side_effects.recorded, again.side_effects.escaped) == (6, 0)
     assert [run.reply for run in report.group.runs] == ["Your refund is on its way."] * 2
+
+
+def test_runs_in_a_schema_of_its_own_leave_the_search_path_alone(fresh_postgres_url: str, tmp_path: Path) -> None:
+    import psycopg
+
+    case = CATALOG["linear"]
+    prod = sqlite_thread(tmp_path, case, "t")
+    with psycopg.connect(fresh_postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA lab")
+        reader, writer = open_reader(str(prod)), open_writer(fresh_postgres_url, schema="lab")
+        writer.setup()
+        debug = DebugStore(fresh_postgres_url, writer, schema="lab")
+        experiment = Experiment(reader, debug, case.build(None))
+        target = about_to_run(reader, "t", "decide")
+        report = replay(experiment, target)
+        assert report.group.runs[0].status == "done"
+        assert report.group.runs[0].head == head_id(writer, "t.replay-1")
+        found = connection.execute("SELECT schemaname FROM pg_tables WHERE tablename = 'checkpoints'").fetchall()
+    assert found == [("lab",)]
 
 
 def test_a_pending_call_of_a_postgres_thread_is_answered_in_a_sqlite_debug_store(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agentctl.cli.grouped import FormOptions, RunOptions
 from agentctl.cli.opening import Opened
 from agentctl.cli.output import say
+from agentctl.config.stores import require_copyable
 from agentctl.errors import UsageError
 from agentctl.records.runs import Plan, RunGroup, SideEffects
 from agentctl.render.runs import plan_lines
@@ -51,7 +52,7 @@ def read_settings(opened: Opened, options: RunOptions) -> Settings:
         effects=prepare.parse_effects(options.effect or ()),
         answers=prepare.parse_answers(options.resume or ()),
         configurable=prepare.parse_configurable(options.configurable or ()),
-        context=_context(options.context, opened.env.cwd),
+        context=read_context(options.context, opened.env.cwd),
         limits=Limits(options.timeout, options.max_steps),
         env=prepare.parse_env(options.env or ()),
         reason=options.reason or "",
@@ -103,7 +104,14 @@ def target_store(opened: Opened, to: str | None, *, setup: bool = True) -> Itera
 
 @contextmanager
 def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str) -> Iterator[Underway]:
-    """Gives an experiment on a resolved target; the plan goes to stderr before anything is copied or run."""
+    """Gives an experiment on a resolved target; the plan goes to stderr before anything is copied or run.
+
+    What the graph itself prints meanwhile goes to stderr too: stdout is the answer alone.
+
+    Raises:
+        Refused: nothing may be copied out of the source unmasked, or the debug store may not be written.
+    """
+    require_copyable(opened.store_choice)
     from agentctl.casebook.cases import case_for
     from agentctl.experiments.evidence import Evidence
     from agentctl.experiments.experiment import DebugStore, Target
@@ -122,17 +130,20 @@ def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str
         root = opened.config.cases_root(opened.config.debug_store(opened.stores.debug_flag))
         case = case_for(root, options.case, target.place, now=env.now(), reason=options.reason or "")
         evidence = Evidence(case, env.now)
-        with prepared(
-            opened.reader,
-            DebugStore(choice.url, writer, choice.profile),
-            target,
-            graph,
-            replace(settings, case=case.name),
-            check=check,
-            branch=opened.branch_id(found.ns),
-            on_plan=tell,
-            on_threads=evidence.threads,
-        ) as ready:
+        with (
+            redirect_stdout(env.stderr),
+            prepared(
+                opened.reader,
+                DebugStore(choice.url, writer, choice.profile, choice.schema),
+                target,
+                graph,
+                replace(settings, case=case.name),
+                check=check,
+                branch=opened.branch_id(found.ns),
+                on_plan=tell,
+                on_threads=evidence.threads,
+            ) as ready,
+        ):
             yield Underway(ready, target, evidence)
 
 
@@ -201,7 +212,12 @@ def exit_code(groups: Sequence[RunGroup], effects: SideEffects) -> int:
     return ANSWER_IS_NO if any(run.failed for run in runs) else 0
 
 
-def _context(text: str | None, cwd: Path) -> dict[str, object] | None:
+def read_context(text: str | None, cwd: Path) -> dict[str, object] | None:
+    """Returns the object of `--context`, or None.
+
+    Raises:
+        UsageError: it is not a JSON object.
+    """
     if text is None:
         return None
     value = read_json(text, cwd, "--context")
@@ -221,4 +237,4 @@ def read_json(text: str, cwd: Path, flag: str) -> object:
     except OSError as error:
         raise UsageError(f"{flag} {text}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{flag} {text}: not JSON: {error}") from error
+        raise UsageError(f"{flag} {text}: not JSON: {error}", hint="a text is in double quotes: '\"yes\"'") from error

@@ -53,6 +53,7 @@ class DebugStore:
     url: str
     writer: Writer
     profile: str = "debug"
+    schema: str | None = None
 
     def place(self, thread: str, id: str | None = None) -> Place:
         """A thread of it as a record."""
@@ -169,7 +170,7 @@ def run_jobs(
     with sandboxed(experiment.graph):
         return run_all(
             jobs,
-            open_saver=lambda: open_saver(experiment.debug.url),
+            open_saver=lambda: open_saver(experiment.debug.url, schema=experiment.debug.schema),
             graph_for=graph_for,
             desk_for=desk_for,
             limits=experiment.limits,

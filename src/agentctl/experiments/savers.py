@@ -16,6 +16,7 @@ from agentctl.stores.urls import parse_store_url
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     from langgraph.checkpoint.serde.base import SerializerProtocol
 
 LOCK_WAIT_S = 30.0
@@ -25,11 +26,14 @@ KEY = "LANGGRAPH_AES_KEY"
 
 
 @asynccontextmanager
-async def open_saver(url: str, *, env: Mapping[str, str] | None = None) -> AsyncIterator[BaseCheckpointSaver[str]]:
+async def open_saver(
+    url: str, *, schema: str | None = None, env: Mapping[str, str] | None = None
+) -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Opens the stock async saver on a SQLite or Postgres store and makes its tables where they are missing.
 
     Args:
         url: A path, `sqlite:///...` or a Postgres URL, as `--store` takes it.
+        schema: Postgres schema of the tables; None takes the search path.
         env: Environment; with LANGGRAPH_AES_KEY in it values are written encrypted, as the application does.
 
     Raises:
@@ -42,6 +46,8 @@ async def open_saver(url: str, *, env: Mapping[str, str] | None = None) -> Async
             from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
             async with AsyncPostgresSaver.from_conn_string(target.location, serde=serde) as saver:
+                if schema is not None:
+                    await _use_schema(saver, schema)
                 await saver.setup()
                 yield saver
         case "sqlite":
@@ -54,6 +60,14 @@ async def open_saver(url: str, *, env: Mapping[str, str] | None = None) -> Async
                 yield sqlite_saver
         case _:
             raise StoreError(f"graphs cannot run on {url}", hint="use a SQLite file or a Postgres database")
+
+
+async def _use_schema(saver: AsyncPostgresSaver, schema: str) -> None:
+    """Makes the stock saver, whose statements name no schema, find its tables in one."""
+    from psycopg import AsyncConnection, sql
+
+    assert isinstance(saver.conn, AsyncConnection)
+    await saver.conn.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
 
 
 def _serde(env: Mapping[str, str]) -> SerializerProtocol | None:
