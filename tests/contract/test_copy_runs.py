@@ -203,9 +203,7 @@ def test_a_replay_from_inside_refuses_where_a_subgraph_below_would_be_skipped(be
     graph = keeps_state_inside(bench.saver)
     for _ in range(2):
         go(graph, "t", {"log": ["input"]})
-    ns = next(
-        pick for pick in bench.reader.namespaces("t") if bench.reader.rows("t", pick)[0].id == newest_inside(bench)
-    )
+    ns = newest_task_namespace(bench.reader, "t")
     rows = {row.step: row.id for row in bench.reader.rows("t", ns)}
     with pytest.raises(Refused, match="keeps its state between calls") as refused:
         for_replay(bench.reader, "t", ns, rows[1], "copy")
