@@ -1,22 +1,68 @@
-"""The list of commands, in the order that help shows them."""
+"""The list of commands, in the order that help shows them, and the root that runs one of them.
+
+A command's module is imported only when the command is: `agentctl history` does not pay for what `diagnose` needs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Final
+
 import typer
 
+from agentctl import __version__
 
-def register(app: typer.Typer) -> None:
-    """Adds every command to the root."""
-    from agentctl.cli import case, config, copy, diagnose, diff, fork, history, replay, resolve, show, threads
+COMMANDS: Final = (
+    ("threads", "agentctl.cli.threads:threads", "Find threads by user, time, status or text."),
+    ("history", "agentctl.cli.history:history", "List a thread's checkpoints and branches."),
+    ("show", "agentctl.cli.show:show", "Show a checkpoint, a conversation or a tool call."),
+    ("diff", "agentctl.cli.diff:diff", "Show what differs between two checkpoints."),
+    ("resolve", "agentctl.cli.resolve:resolve", "Say which checkpoint a target names, and why."),
+    ("copy", "agentctl.cli.copy:copy", "Copy checkpoints into a new thread."),
+    ("replay", "agentctl.cli.replay:replay", "Run from a checkpoint again, on copies."),
+    ("fork", "agentctl.cli.fork:fork", "Run on with something changed, on a copy."),
+    ("diagnose", "agentctl.cli.diagnose:diagnose", "Replay, fork, compare, and give a verdict."),
+    ("export", "agentctl.cli.export:export", "Add a branch to a dataset of examples."),
+    ("run", "agentctl.cli.run:run", "Run a workflow on a thread of its own."),
+    ("resume", "agentctl.cli.resume:resume", "Answer what a thread waits for, and run on."),
+    ("tour", "agentctl.cli.tour:tour", "Walk real incidents from customer to verdict."),
+    ("case", "agentctl.cli.case:app", "Open, list, show and close cases."),
+    ("config", "agentctl.cli.config:app", "Show what is configured, and where."),
+)
+"""Name; where the command or the group of commands (a `typer.Typer`) is; what the list of commands says of it."""
 
-    app.command("threads")(threads.threads)
-    app.command("history")(history.history)
-    app.command("show")(show.show)
-    app.command("diff")(diff.diff)
-    app.command("resolve")(resolve.resolve)
-    app.command("copy")(copy.copy)
-    app.command("replay")(replay.replay)
-    app.command("fork")(fork.fork)
-    app.command("diagnose")(diagnose.diagnose)
-    app.add_typer(case.app, name="case", no_args_is_help=True)
-    app.add_typer(config.app, name="config", no_args_is_help=True)
+
+def build(argv: Sequence[str] = ()) -> typer.Typer:
+    """Returns the root with the command that a command line names; with all of them where it names none."""
+    app = typer.Typer(
+        name="agentctl",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    named = [entry for entry in COMMANDS if argv and entry[0] == argv[0]]
+    for name, place, in_short in named or COMMANDS:
+        module, _, attribute = place.partition(":")
+        command = getattr(import_module(module), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, short_help=in_short)
+        else:
+            app.command(name, short_help=in_short)(command)
+    return app
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"agentctl {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
+    ] = False,
+) -> None:
+    """Operations and time travel for LangGraph agents. Looking never writes; experiments run on copies."""

@@ -12,6 +12,7 @@ from agentctl.cli.experimenting import target_store
 from agentctl.cli.grouped import Where, expanded
 from agentctl.cli.opening import Opened, open_target
 from agentctl.cli.output import Answer, emit, progress
+from agentctl.config.stores import require_copyable
 from agentctl.errors import UsageError
 from agentctl.records.copies import CopyReport, Scope
 from agentctl.render import run_documents
@@ -81,6 +82,7 @@ def _copy(
     from agentctl.stores.copying.execute import copy as run_copy
     from agentctl.stores.copying.selection import for_copy
 
+    require_copyable(opened.store_choice)
     found = opened.resolve()
     with target_store(opened, to, setup=not dry_run) as (writer, choice):
         name = as_thread or free_names(writer, opened.thread, "copy", 1)[0]

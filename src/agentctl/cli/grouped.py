@@ -48,6 +48,21 @@ class RunOptions:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class WorkflowOptions:
+    """How a workflow is run on a thread of its own."""
+
+    tools: options.WorkflowTools = "sandbox"
+    stub: options.Stub = None
+    effect: options.EffectOf = None
+    model: options.Model = None
+    context: options.ContextJson = None
+    configurable: options.Configurable = None
+    timeout: options.Timeout = 120.0
+    max_steps: options.MaxSteps = 50
+    env: options.EnvVar = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class FormOptions:
     """What a fork changes. All forms of one command are one fork."""
 
@@ -61,7 +76,7 @@ class FormOptions:
     memory: options.Memory = None
 
 
-GROUPS = (Where, RunOptions, FormOptions)
+GROUPS = (Where, RunOptions, WorkflowOptions, FormOptions)
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

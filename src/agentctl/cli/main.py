@@ -1,59 +1,38 @@
-"""The root command and the one place where errors become exit codes."""
+"""The one place where a command line becomes a command, and errors become exit codes."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from contextlib import redirect_stderr, redirect_stdout
 
 import typer
 
-from agentctl import __version__
+from agentctl.cli.commands import build
 from agentctl.cli.env import Env, real_env
-from agentctl.cli.output import emit_text, fail
+from agentctl.cli.output import fail, fail_internal
 from agentctl.errors import AgentctlError, UsageError
 
 CLOSED_PIPE, INTERRUPTED, OUR_BUG = 141, 130, 70
 
-app = typer.Typer(
-    name="agentctl",
-    help="Operations and time travel for LangGraph agents. Looking never writes; experiments run on copies.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-
-def _version(ctx: typer.Context, value: bool) -> None:
-    if value:
-        emit_text(ctx.obj, f"agentctl {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_version)
-    ] = False,
-) -> None:
-    """Operations and time travel for LangGraph agents. Looking never writes; experiments run on copies."""
-
-
-def _register() -> None:
-    from agentctl.cli import commands
-
-    commands.register(app)
-
 
 def main(argv: Sequence[str], env: Env) -> int:
-    """Runs one command in `env` and returns its exit code (docs/exit-codes.md); never raises for a known cause."""
-    if not app.registered_commands:
-        _register()
+    """Runs one command in `env` and returns its exit code (docs/exit-codes.md); never raises.
+
+    What code of others prints meanwhile goes to the same two streams.
+    """
     try:
-        code = app(list(argv), prog_name="agentctl", standalone_mode=False, obj=env)
+        with redirect_stdout(env.stdout), redirect_stderr(env.stderr):
+            return _run(list(argv), env)
+    except BrokenPipeError:
+        return CLOSED_PIPE
+
+
+def _run(argv: list[str], env: Env) -> int:
+    try:
+        code = build(argv)(argv or ["--help"], prog_name="agentctl", standalone_mode=False, obj=env)
     except AgentctlError as error:
         fail(env, error)
         return error.exit_code
@@ -64,27 +43,26 @@ def main(argv: Sequence[str], env: Env) -> int:
         env.stderr.write("interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
-        return CLOSED_PIPE
+        raise
+    except Exception as error:
+        fail_internal(env, error)
+        return OUR_BUG
     return code if isinstance(code, int) else 0
 
 
 def _usage(error: typer.TyperException) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "agentctl"
-    return UsageError(error.format_message(), hint=f"{path} --help")
+    message = error.format_message().rstrip(".")
+    return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
 
 
 def run() -> None:
     """Runs the process: the console script's entry."""
-    env = real_env(sys.argv[1:])
-    try:
-        code = main(sys.argv[1:], env)
-    except Exception:
-        import traceback
-
-        traceback.print_exc()
-        env.stderr.write("error: this is a bug in agentctl; please report it with the lines above\n")
-        code = OUR_BUG
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    code = main(sys.argv[1:], real_env(sys.argv[1:]))
     try:
         sys.stdout.flush()
     except BrokenPipeError:

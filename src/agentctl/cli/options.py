@@ -67,6 +67,15 @@ Tools = Annotated[
         help="Answer tool calls from the recording first, or from the sandbox alone.",
     ),
 ]
+WorkflowTools = Annotated[
+    str,
+    typer.Option(
+        "--tools",
+        metavar="sandbox|production",
+        help="Sandbox tools run in a debug store alone. Production tools have real effects; they need a profile with "
+        "access: write, and AGENTCTL_ENV=production.",
+    ),
+]
 Stub = Annotated[
     list[str] | None,
     typer.Option("--stub", metavar="NAME=JSON", help="The answer to every call of a tool. Repeatable."),

@@ -53,7 +53,7 @@ def threads(
     env = ctx.obj
     query = ThreadQuery(
         since=parse_time(since, env.now()) if since else None,
-        until=parse_time(until, env.now()) if until else None,
+        until=parse_time(until, env.now(), end=True) if until else None,
         status=_status(status),
         where=tuple(_pair(text) for text in where or ()),
         grep=grep,

@@ -101,14 +101,14 @@ def check_allowed(store: WorkflowStore, tools: Tools, env: Mapping[str, str] | N
     if tools == "sandbox":
         raise Refused(
             f"{store.name} is no debug store, and sandbox tools would leave results in it that never happened",
-            hint="run in the debug store (leave --store out), or say --tools production",
+            hint="debug::THREAD is in the debug store; real effects need --tools production",
         )
     if store.access != "write":
         raise Refused(f"{store.name} has access: read", hint="its profile needs access: write in agentctl.yaml")
     if environment != PRODUCTION:
         raise Refused(
             f"{ENVIRONMENT} is {environment or 'not set'}, and production tools run in production only",
-            hint=f"{ENVIRONMENT}={PRODUCTION} agentctl ...",
+            hint=f"export {ENVIRONMENT}={PRODUCTION}",
         )
 
 

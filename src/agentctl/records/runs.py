@@ -153,6 +153,18 @@ class ForkReport:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class WorkflowReport:
+    """The answer of `run` and `resume`: a workflow on a thread of its own. `tools` is `sandbox` or `production`."""
+
+    target: Place
+    workflow: str
+    tools: str
+    run: RunReport
+    side_effects: SideEffects
+    warnings: tuple[str, ...] = ()
+
+
 VerdictName = Literal[
     "tool_data",
     "state",

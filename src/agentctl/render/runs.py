@@ -6,6 +6,7 @@ import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import dumps
@@ -21,6 +22,7 @@ from agentctl.records.runs import (
     SideEffects,
     ToolCallReport,
     Verdict,
+    WorkflowReport,
 )
 from agentctl.render import diff as diff_rendering
 from agentctl.render.clean import clean, cut
@@ -146,6 +148,24 @@ def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, chec
     yield _row("replay", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
     yield from run_lines(report.group, width)
     yield from _tail(report.group, report.case, report.warnings, pasteable)
+
+
+def workflow_human(report: WorkflowReport, width: int, pasteable: Pasteable) -> Iterable[RenderableType]:
+    """Yields how a workflow's own run ended, what its tools did, and how to answer what it asks."""
+    run = report.run
+    thread = replace(report.target, id=None).target
+    tools = "called for real" if report.tools == "production" else effects_words(report.side_effects)
+    yield _row("run", f"{thread}  {run.status.replace('_', ' ')}   nodes: {names(run.nodes)}   tools: {tools}")
+    if run.status != "interrupted":
+        label, text, style = outcome(run)
+        yield _row(label, cut(text, max(width - LABEL, 24)), style)
+    for asked in run.interrupts:
+        yield _row("asks", f"{asked.get('id')}  {dumps(asked.get('value'))}", "yellow")
+    for warning in report.warnings:
+        yield _row("warning", warning, "yellow")
+    place = shlex.quote(thread)
+    command = f"agentctl resume {place} --value JSON" if run.interrupts else f"agentctl history {place}"
+    yield _row("next", pasteable(command))
 
 
 def answered_words(answered: Sequence[Answered]) -> str:

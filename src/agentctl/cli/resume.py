@@ -1,0 +1,84 @@
+"""`agentctl resume`: answers to the questions that wait on a thread."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from agentctl.cli import options
+from agentctl.cli.env import Env
+from agentctl.cli.experimenting import read_json
+from agentctl.cli.grouped import Where, WorkflowOptions, expanded
+from agentctl.cli.opening import Opened, open_target
+from agentctl.cli.workflows import answer_with, read_tools, workflow
+from agentctl.errors import Refused, UsageError
+
+
+@expanded
+def resume(
+    ctx: typer.Context,
+    target: options.Target,
+    chosen: WorkflowOptions,
+    where: Where,
+    value: Annotated[
+        str | None, typer.Option("--value", metavar="JSON|@FILE", help="The answer, where one question waits.")
+    ] = None,
+    answers: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="ID=JSON", help="The answer to one question, by interrupt id. Repeatable."),
+    ] = None,
+    graph: options.Graph = None,
+    as_json: options.Json = False,
+) -> None:
+    """Answer what a thread waits for, and run on. Any JSON value is an answer, null too.
+
+    With sandbox tools, in the debug store alone; what production needs stands under `agentctl run`. An older
+    checkpoint's question is answered on a copy: agentctl fork TARGET --resume JSON.
+
+    Example: agentctl resume debug::try-1 --value '{"decision": "approve"}' --configurable actor=maria
+
+    JSON: agentctl.resume/1 {target, workflow, tools, thread, status, nodes, tool_calls, reply, error, usage,
+    side_effects, warnings}.
+
+    Exit: 0 done or waiting again, 1 stopped by a limit, 2 no such question, 5 blocked or refused, 6 the graph raised.
+    """
+    env: Env = ctx.obj
+    by_id, single = _answers(env, value, answers)
+    tools = read_tools(chosen.tools)
+    with open_target(env, target, where) as opened:
+        from agentctl.experiments.workflow_runs import resume_workflow
+
+        _require_head(opened)
+        metadata = opened.reader.rows(opened.thread)[0].metadata
+        choice, loaded = opened.store_choice, opened.config.graph_for(metadata, graph)
+        with workflow(env, choice, loaded, chosen, reader=opened.reader, metadata=metadata) as ready:
+            ended = resume_workflow(ready, opened.thread, value=single, by_id=by_id, env=env.environ)
+    raise typer.Exit(answer_with(env, "resume", choice, loaded, tools, ended))
+
+
+def _answers(env: Env, value: str | None, texts: list[str] | None) -> tuple[dict[str, object] | None, object]:
+    """Returns the answers by id, or None and the one answer."""
+    if (value is None) == (texts is None):
+        raise UsageError("resume takes --value JSON, or --map ID=JSON", hint="a text is JSON too: --value '\"yes\"'")
+    if texts is None:
+        assert value is not None
+        return None, read_json(value, env.cwd, "--value")
+    by_id: dict[str, object] = {}
+    for text in texts:
+        id, equals, answer = text.partition("=")
+        if not equals or not id:
+            raise UsageError(f"--map takes ID=JSON, not {text!r}")
+        by_id[id] = read_json(answer, env.cwd, f"--map {id}")
+    return by_id, None
+
+
+def _require_head(opened: Opened) -> None:
+    """Refuses a revision that is not the head: a run of the thread itself goes on from its head."""
+    found = opened.resolve()
+    head = opened.reader.rows(opened.thread, metadata=False)[0].id
+    if found.ns or found.id != head:
+        place = str(opened.target)
+        raise Refused(
+            f"{place} is not the head, and only the head can be resumed", hint=f"agentctl fork {place} --resume JSON"
+        )
