@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -328,9 +329,11 @@ def test_runs_in_a_schema_of_its_own_leave_the_search_path_alone(fresh_postgres_
 
     case = CATALOG["linear"]
     prod = sqlite_thread(tmp_path, case, "t")
-    with psycopg.connect(fresh_postgres_url, autocommit=True) as connection:
+    with psycopg.connect(fresh_postgres_url, autocommit=True) as connection, ExitStack() as closing:
         connection.execute("CREATE SCHEMA lab")
         reader, writer = open_reader(str(prod)), open_writer(fresh_postgres_url, schema="lab")
+        closing.callback(reader.close)
+        closing.callback(writer.close)
         writer.setup()
         debug = DebugStore(fresh_postgres_url, writer, schema="lab")
         experiment = Experiment(reader, debug, case.build(None))
