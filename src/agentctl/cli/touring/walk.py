@@ -76,7 +76,7 @@ def story(incident: Incident, prefix: str) -> tuple[str, ...]:
 
 def run(ground: Ground, words: tuple[str, ...], flags: Sequence[str] = ()) -> Ran:
     """Runs one command in this process, and gives its answer instead of printing it."""
-    from agentctl.cli.main import main
+    from agentctl.cli.main import INTERRUPTED, main
 
     answers: list[tuple[tuple[RenderableType, ...], Mapping[str, Any]]] = []
 
@@ -97,7 +97,8 @@ def run(ground: Ground, words: tuple[str, ...], flags: Sequence[str] = ()) -> Ra
         argv=argv,
         on_answer=take,
     )
-    main(argv, inner)
+    if main(argv, inner) == INTERRUPTED:
+        raise KeyboardInterrupt
     if answers:
         shown, document = answers[-1]
         return Ran(words, shown, document, "")
