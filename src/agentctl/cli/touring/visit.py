@@ -87,10 +87,15 @@ def _ground(env: Env, project: Path, production: Production, url: str) -> Ground
         env=env,
         cwd=cwd,
         environ=production.environ(env.environ, url),
-        flags=("--debug-store", os.path.relpath(project / FOLDER / DEBUG_DATABASE, cwd)),
+        flags=("--debug-store", _from(cwd, project / FOLDER / DEBUG_DATABASE)),
         store=production.shown,
         prefix=production.prefix,
     )
+
+
+def _from(cwd: Path, file: Path) -> str:
+    """Returns a file as a flag names it: short where the process stands in `cwd`, absolute where it does not."""
+    return os.path.relpath(file, cwd) if cwd == Path.cwd() else str(file)
 
 
 def _walk(

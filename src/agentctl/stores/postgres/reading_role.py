@@ -45,8 +45,16 @@ def as_user(url: str, user: str, password: str) -> str:
     """Returns the URL with another user and password."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
-    query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if key not in ("user", "password")])
-    return urlunsplit((parts.scheme, f"{quote(user)}:{quote(password)}@{host}", parts.path, query, ""))
+    query = urlencode(
+        [
+            (key, value)
+            for key, value in parse_qsl(parts.query, keep_blank_values=True)
+            if key not in ("user", "password")
+        ]
+    )
+    return urlunsplit(
+        (parts.scheme, f"{quote(user, safe='')}:{quote(password, safe='')}@{host}", parts.path, query, "")
+    )
 
 
 def _create(owner: psycopg.Connection, name: str, password: str) -> None:
