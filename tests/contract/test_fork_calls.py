@@ -16,6 +16,7 @@ from agentctl.errors import Ambiguous, NotFound, Refused, UsageError
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.fork import fork
 from agentctl.experiments.forms import Forms, parse_forms
+from agentctl.experiments.point import read_point
 from agentctl.records.runs import ForkReport, RunReport
 from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.reading.lineage import head_id
@@ -286,3 +287,48 @@ def test_state_inside_a_subagent_cannot_be_set_and_says_so(tmp_path: Path, debug
         target = about_to_run(experiment.source, "t", "tools", ns)
         with pytest.raises(Refused, match="cannot be found from outside"):
             fork(experiment, target, forms(assign=["messages=[]"]))
+
+
+def test_a_result_and_a_value_are_changed_in_one_fork(tmp_path: Path, debug: Path) -> None:
+    prod, graph = source(tmp_path, "agent")
+    with experiment_on(prod, graph, debug, policy=STUBS) as experiment:
+        target = about_to_run(experiment.source, "t", "tools")
+        given = forms(patch=['lookup_order:status="lost"'], assign=['messages[0].content="where is A1?"'])
+        report = fork(experiment, target, given)
+        told = messages(experiment, "t.fork-1", graph)
+    assert only(report).reply == "Your refund is on its way."
+    assert (told[0].content, told[2].content) == (
+        "where is A1?",
+        '{"order_id": "A1", "status": "lost", "total": 120.0}',
+    )
+
+
+def test_a_result_in_a_deep_agents_messages_is_replaced_in_place(tmp_path: Path, debug: Path) -> None:
+    """Its messages and files are delta channels: no checkpoint holds them, only writes do."""
+    prod, graph = source(tmp_path, "deep agent")
+    with experiment_on(prod, graph, debug) as experiment:
+        experiment = _with_recording(experiment, "t")
+        target = about_to_run(experiment.source, "t", "model", visit=2)
+        before = [message.text for message in read_point(experiment.source, target).messages]
+        report = fork(experiment, target, forms(answer=['d2="Order A1 is lost."']))
+        told = messages(experiment, "t.fork-1", graph)
+    assert (only(report).status, only(report).tool_calls) == ("done", ())
+    assert [call.how for call in report.answered] == ["substituted"]
+    kept = [text for text in before if text != "Order A1 was delivered."]
+    assert [m.content for m in told if m.type == "tool" and m.tool_call_id == "d2"] == ["Order A1 is lost."]
+    assert len(kept) == len(before) - 1
+
+
+def test_a_recorded_result_of_a_deep_agent_is_edited_beside_its_siblings(tmp_path: Path, debug: Path) -> None:
+    prod, graph = source(tmp_path, "deep agent")
+    with experiment_on(prod, graph, debug) as experiment:
+        experiment = _with_recording(experiment, "t")
+        target = about_to_run(experiment.source, "t", "tools", visit=1)
+        report = fork(experiment, target, forms(answer=['task="Order A1 is lost."']))
+        told = messages(experiment, "t.fork-1", graph)
+        with SqliteSaver.from_conn_string(experiment.debug.url) as saver:
+            files = graph.copy(update={"checkpointer": saver}).get_state(config_of("t.fork-1")).values["files"]
+    assert only(report).status == "done"
+    assert [(call.name, call.how) for call in report.answered] == [("task", "substituted"), ("write_file", "kept")]
+    assert [m.content for m in told if m.type == "tool" and m.tool_call_id == "d2"] == ["Order A1 is lost."]
+    assert list(files) == ["/notes.md"]

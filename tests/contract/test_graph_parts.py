@@ -14,12 +14,12 @@ from langgraph.types import Command, StateUpdate
 
 from agentctl.experiments.graph_parts import (
     channels_of,
+    command_ends,
     going_to,
     inner_graph,
     is_functional,
     nodes_of,
     reduces,
-    routes_by_command,
     tool_node_names,
 )
 from tests.catalog import CATALOG, config_of
@@ -50,7 +50,7 @@ def test_nodes_and_channels_are_those_of_the_application() -> None:
 
 def test_reducers_command_routes_and_subgraphs_are_known() -> None:
     assert (reduces(graph(), "log"), reduces(graph(), "plain")) == (True, False)
-    assert (routes_by_command(graph(), "route"), routes_by_command(graph(), "a")) == (True, False)
+    assert (command_ends(graph(), "route"), command_ends(graph(), "a")) == (("b",), ())
     inner = inner_graph(graph(), "sub")
     assert inner is not None
     assert nodes_of(inner) == ("x",)

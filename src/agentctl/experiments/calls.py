@@ -14,6 +14,7 @@ from agentctl.experiments.forms import Answer, Forms, Patch
 from agentctl.experiments.json_text import compact, patch_content
 from agentctl.experiments.pairing import Pair, describe
 from agentctl.experiments.point import Point, read_point
+from agentctl.records.copies import command
 from agentctl.records.messages import Message
 from agentctl.records.rows import WriteRow
 from agentctl.records.threads import Task
@@ -39,6 +40,7 @@ class NamedCall:
         write: The stored write that holds the result, where it is recorded.
         owner: The task that owns it, where it is pending.
         status: Status of the ToolMessage to be made, `success` or `error`.
+        has_artifact: Whether its message carries an artifact, which a patch of the content leaves as it is.
     """
 
     pair: Pair
@@ -49,6 +51,7 @@ class NamedCall:
     write: WriteRow | None = None
     owner: Task | None = None
     status: str = "success"
+    has_artifact: bool = False
 
     @property
     def name(self) -> str:
@@ -116,7 +119,7 @@ def _find(point: Point, text: str) -> Pair:
             )
     raise NotFound(
         f"no call {text} at {point.target.id}",
-        hint=f"agentctl show '{point.target.place.target}' lists what waits there",
+        hint="what waits there: " + command("show", point.target.place.target),
         candidates=[_shown(point, pair) for pair in point.open_pairs or pairs[-8:]],
     )
 
@@ -129,14 +132,20 @@ def _shown(point: Point, pair: Pair) -> Mapping[str, object]:
 def _located(reader: Reader, point: Point, pair: Pair, tool_nodes: Collection[str]) -> NamedCall:
     if pair.answers:
         message = point.messages[pair.answers[-1]]
-        return NamedCall(pair, "answered", old=message.content, status=message.status or "success")
+        return _of_message(NamedCall(pair, "answered"), message)
     found = _stored_answer(point, pair)
     if found is not None:
         write, message = found
-        return NamedCall(pair, "recorded", old=message.content, write=write, status=message.status or "success")
+        return _of_message(NamedCall(pair, "recorded", write=write), message)
     if pair not in point.open_pairs:
         return NamedCall(pair, "answered")
     return NamedCall(pair, "pending", owner=_owner(reader, point, pair, tool_nodes))
+
+
+def _of_message(call: NamedCall, message: Message) -> NamedCall:
+    artifact = (message.raw or {}).get("artifact")
+    status = message.status or "success"
+    return replace(call, old=message.content, status=status, has_artifact=artifact is not None)
 
 
 def _stored_answer(point: Point, pair: Pair) -> tuple[WriteRow, Message] | None:

@@ -15,7 +15,9 @@ from agentctl.experiments.experiment import (
     run_jobs,
 )
 from agentctl.experiments.forms import Forms
-from agentctl.experiments.making import Made, as_nodes_with_next, make_fork
+from agentctl.experiments.made import Made
+from agentctl.experiments.making import make_fork
+from agentctl.experiments.making_update import as_nodes_with_next
 from agentctl.experiments.plan import make_plan
 from agentctl.experiments.point import Point, read_point
 from agentctl.experiments.replay import planned_nodes, policy_at

@@ -59,10 +59,10 @@ def is_functional(graph: Graph) -> bool:
     return not any(channel.startswith(BRANCH) for channel in graph.channels)
 
 
-def routes_by_command(graph: Graph, node: str) -> bool:
-    """Returns whether a node declares that it decides itself where to go, by returning a Command."""
+def command_ends(graph: Graph, node: str) -> tuple[str, ...]:
+    """Returns where a node declares that it may go by returning a Command; none where it has plain edges or none."""
     spec = getattr(getattr(graph, "builder", None), "nodes", {}).get(node)
-    return bool(getattr(spec, "ends", None))
+    return tuple(getattr(spec, "ends", None) or ())
 
 
 def reduces(graph: Graph, channel: str) -> bool:
