@@ -158,7 +158,7 @@ def test_a_closed_case_takes_nothing_more(root: Path) -> None:
     ):
         with pytest.raises(Refused) as caught:
             refused()
-        assert caught.value.hint == "agentctl case open inc-31 reopens it"
+        assert caught.value.hint == "reopen it: agentctl case open inc-31"
     assert {path.name: path.read_bytes() for path in case.folder.rglob("*") if path.is_file()} == before
 
 

@@ -61,7 +61,7 @@ def require_open(case: Case) -> Case:
         Refused: it is closed; nothing is added to it until it is opened again.
     """
     if case.state == "closed":
-        raise Refused(f"case {case.name} is closed", hint=f"agentctl case open {case.name} reopens it")
+        raise Refused(f"case {case.name} is closed", hint=f"reopen it: agentctl case open {case.name}")
     return case
 
 

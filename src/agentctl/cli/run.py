@@ -10,7 +10,7 @@ import typer
 from agentctl.cli import options
 from agentctl.cli.env import Env
 from agentctl.cli.grouped import WorkflowOptions, expanded
-from agentctl.cli.workflows import answer_with, read_tools, workflow
+from agentctl.cli.workflows import answer_with, read_tools, workflow, workflow_store
 from agentctl.config.load import Config, load_config
 from agentctl.config.profiles import DEBUG
 from agentctl.config.stores import StoreChoice
@@ -55,18 +55,14 @@ def run(
     Exit: 0 done or waiting for an answer, 1 stopped by a limit, 5 blocked or refused, 6 the graph raised.
     """
     env: Env = ctx.obj
-    from agentctl.experiments.workflow_runs import WorkflowStore, check_allowed, run_workflow
+    from agentctl.experiments.workflow_runs import check_allowed, run_workflow
     from agentctl.stores.open import open_reader
 
     config = load_config(env.cwd, env.environ)
     tools = read_tools(chosen.tools)
     graph = _graph(config, name)
     choice, thread = _place(config, thread, tools, store, debug_store)
-    check_allowed(
-        WorkflowStore(choice.url, choice.profile or choice.shown, choice.access, is_debug=choice.profile == DEBUG),
-        tools,
-        env.environ,
-    )
+    check_allowed(workflow_store(choice), tools, env.environ)
     value = _read_input(env, input_file)
     _make_debug_store(choice)
     reader = open_reader(choice.url, profile=choice.profile, schema=choice.schema)

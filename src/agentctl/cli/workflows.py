@@ -20,7 +20,7 @@ from agentctl.render import run_documents
 from agentctl.render import runs as rendering
 
 if TYPE_CHECKING:
-    from agentctl.experiments.workflow_runs import Tools, Workflow
+    from agentctl.experiments.workflow_runs import Tools, Workflow, WorkflowStore
     from agentctl.stores.base import Reader
 
 UNFINISHED = ("timeout", "step_limit", "not_run")
@@ -37,6 +37,14 @@ def read_tools(text: str) -> Tools:
     if text == "production":
         return "production"
     raise UsageError(f"--tools {text} is not for run and resume", hint="--tools sandbox, or --tools production")
+
+
+def workflow_store(choice: StoreChoice) -> WorkflowStore:
+    """Returns a configured store as the rules of `run` and `resume` see it."""
+    from agentctl.experiments.workflow_runs import WorkflowStore
+
+    name = choice.profile or choice.shown
+    return WorkflowStore(choice.url, name, choice.access, choice.profile == DEBUG, choice.profile)
 
 
 @contextmanager
@@ -63,7 +71,6 @@ def workflow(
     from agentctl.experiments.experiment import recorded_configurable
     from agentctl.experiments.running import Limits
     from agentctl.experiments.workflow_loading import workflow_on
-    from agentctl.experiments.workflow_runs import WorkflowStore
 
     configured = graph.workflow
     source = prepare.GraphSource(
@@ -82,12 +89,11 @@ def workflow(
         env=prepare.parse_env(options.env or ()),
         cwd=env.cwd,
     )
-    store = WorkflowStore(choice.url, choice.profile or choice.shown, choice.access, is_debug=choice.profile == DEBUG)
     tools = read_tools(options.tools)
     with (
         redirect_stdout(env.stderr),
         workflow_on(
-            store,
+            workflow_store(choice),
             source,
             settings,
             tools,

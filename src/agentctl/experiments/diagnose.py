@@ -16,6 +16,7 @@ from agentctl.experiments.prepare import seen_tip
 from agentctl.experiments.replay import replay
 from agentctl.experiments.turn import recorded_results, untried
 from agentctl.experiments.verdict import Evidence, decide
+from agentctl.records.copies import Place, command
 from agentctl.records.diffs import Diff
 from agentctl.records.runs import (
     DiagnoseReport,
@@ -145,7 +146,11 @@ def _next_commands(verdict: Verdict, forked: ForkReport | None, replays: ReplayR
             dataset = ["agentctl", "export", target, "--dataset", "regressions", "--format", "jsonl"]
             return (shlex.join(dataset),)
     runs = (*(forked.group.runs if forked else ()), *replays.group.runs)
-    return (f"agentctl history {shlex.quote('debug::' + runs[0].thread)}",) if runs else ()
+    if not runs:
+        return ()
+    place = forked.target if forked and forked.group.runs else replays.copies[0].target if replays.copies else None
+    first = Place("", runs[0].thread, None, place.profile if place else "debug")
+    return (command("history", first.target),)
 
 
 def _together(left: SideEffects, right: SideEffects | None) -> SideEffects:

@@ -10,6 +10,7 @@ from agentctl.errors import DecodeError, NotFound
 from agentctl.experiments.experiment import Target
 from agentctl.experiments.pairing import Pair, Pairing, pair_messages
 from agentctl.experiments.reports import message_channel
+from agentctl.records.copies import command
 from agentctl.records.messages import Message
 from agentctl.records.rows import CheckpointRow, WriteRow
 from agentctl.records.threads import Task
@@ -103,7 +104,7 @@ def _missing(reader: Reader, target: Target) -> NotFound:
     if target.ns not in namespaces and namespaces:
         return NotFound(
             f"thread {target.thread} has no namespace {target.ns!r}",
-            hint=f"agentctl history {target.thread} --all",
+            hint=command("history", reader.info.target(target.thread), "--all"),
             candidates=[{"ns": ns} for ns in namespaces],
         )
-    return no_checkpoint(target.thread, target.ns, target.id)
+    return no_checkpoint(reader, target.thread, target.ns, target.id)

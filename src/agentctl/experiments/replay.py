@@ -20,6 +20,7 @@ from agentctl.experiments.plan import graph_tools, make_plan
 from agentctl.experiments.point import Point, read_point
 from agentctl.experiments.reports import all_side_effects, report_run, tally
 from agentctl.experiments.running import RunJob, node_path
+from agentctl.records.copies import command
 from agentctl.records.runs import ReplayReport
 from agentctl.records.threads import UNKNOWN
 from agentctl.sandbox.answers import Policy
@@ -117,5 +118,5 @@ def _runs_again(point: Point) -> Iterator[str]:
 
 def _where_something_runs(point: Point) -> str:
     if point.row.parent:
-        return f"its parent may: agentctl replay '{replace(point.target, id=point.row.parent).place.target}'"
-    return f"agentctl history {point.target.thread} lists checkpoints with what runs next"
+        return "its parent may: " + command("replay", replace(point.target, id=point.row.parent).place.target)
+    return "what runs next from where: " + command("history", replace(point.target.place, id=None).target)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentctl.errors import Refused, UsageError
+from agentctl.records.copies import command
 
 Answers = Sequence[object] | Mapping[str, object]
 """Answers in the order in which questions come, or by interrupt id or asking node."""
@@ -50,7 +51,12 @@ def resume_by_id(answers: Mapping[str, object]) -> object:
 
 
 def check_resume(
-    waiting: Sequence[Mapping[str, object]], value: object, by_id: Mapping[str, object] | None, *, thread: str
+    waiting: Sequence[Mapping[str, object]],
+    value: object,
+    by_id: Mapping[str, object] | None,
+    *,
+    thread: str,
+    target: str | None = None,
 ) -> dict[str, object]:
     """Returns answers by interrupt id, after checking that they fit the questions that wait.
 
@@ -59,6 +65,7 @@ def check_resume(
         value: The one value of `--value`, where `by_id` is None.
         by_id: The answers of `--map`.
         thread: For messages.
+        target: The thread as a target, for hints; the thread alone by default.
 
     Raises:
         Refused: nothing waits, or one value was given and several questions wait.
@@ -66,7 +73,7 @@ def check_resume(
     """
     ids = [str(question["id"]) for question in waiting]
     if not ids:
-        raise Refused(f"{thread} has no question waiting for an answer", hint=f"agentctl show {thread}")
+        raise Refused(f"{thread} has no question waiting for an answer", hint=command("show", target or thread))
     if by_id is None:
         if len(ids) > 1:
             raise Refused(

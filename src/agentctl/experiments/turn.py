@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agentctl.errors import NotFound
 from agentctl.experiments.verdict import Untried
+from agentctl.records.copies import command
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import Lineage
 from agentctl.stores.base import Reader
@@ -48,7 +49,9 @@ def turn_start(reader: Reader, thread: str, tip: str | None = None) -> str:
     first = turn_of(lineage, lineage.tip.id).first
     following = [row for row in lineage.rows if row.id > first]
     if not following:
-        raise NotFound(f"no step was taken in the last turn of {thread}", hint=f"agentctl history {thread}")
+        raise NotFound(
+            f"no step was taken in the last turn of {thread}", hint=command("history", reader.info.target(thread))
+        )
     return following[0].id
 
 

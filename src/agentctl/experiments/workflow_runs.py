@@ -18,6 +18,7 @@ from agentctl.experiments.reports import inert, report_run
 from agentctl.experiments.resuming import Answers, check_resume, resume_by_id
 from agentctl.experiments.running import Limits, RunJob, in_event_loop, run_all
 from agentctl.experiments.savers import open_saver
+from agentctl.records.copies import Place, command
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import RunReport
 from agentctl.sandbox.answers import Desk, Policy
@@ -42,12 +43,18 @@ class WorkflowStore:
         name: How messages name it.
         access: What its profile allows.
         is_debug: Whether it is a debug store.
+        profile: The profile that reaches it, '' for none.
     """
 
     url: str
     name: str
     access: Literal["read", "write"] = "read"
     is_debug: bool = False
+    profile: str = ""
+
+    def target(self, thread: str) -> str:
+        """Returns the text that names a thread of it on the command line."""
+        return Place(self.url, thread, None, self.profile).target
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +149,13 @@ def run_workflow(
         if waiting:
             raise Refused(
                 f"{thread} waits for an answer",
-                hint=f"agentctl resume {thread} --value JSON",
+                hint=_resume(workflow, thread),
                 candidates=waiting,
             )
     elif waiting and not discard_interrupt:
         raise Refused(
             f"{thread} waits for an answer, and new input would discard the question",
-            hint=f"answer it: agentctl resume {thread} --value JSON; or discard it: --discard-interrupt",
+            hint=f"answer it: {_resume(workflow, thread)}; or discard it: --discard-interrupt",
             candidates=waiting,
         )
     return _go(workflow, RunJob(thread, payload=value, **_given(workflow, state)), state)
@@ -181,12 +188,19 @@ def resume_workflow(
         raise UsageError("no answer is given", hint="--value JSON, or --map ID=JSON")
     state = _state(workflow, thread)
     if state is None:
-        raise NotFound(f"there is no thread {thread} in {workflow.store.name}", hint="agentctl threads")
+        raise NotFound(
+            f"there is no thread {thread} in {workflow.store.name}",
+            hint=f"agentctl threads {workflow.store.profile}::" if workflow.store.profile else "agentctl threads",
+        )
     waiting = _waiting(state)
-    answers = check_resume(waiting, value, by_id, thread=thread)
+    answers = check_resume(waiting, value, by_id, thread=thread, target=workflow.store.target(thread))
     asking = tuple(str(question["node"]) for question in waiting if question["id"] in answers)
     job = RunJob(thread, payload=resume_by_id(answers), expected=asking, **_given(workflow, state))
     return _go(workflow, job, state)
+
+
+def _resume(workflow: Workflow, thread: str) -> str:
+    return command("resume", workflow.store.target(thread), "--value", "JSON")
 
 
 def _given(workflow: Workflow, state: StateSnapshot | None) -> dict[str, Any]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Literal
+
+
+def command(verb: str, target: str, *words: str) -> str:
+    """Returns `agentctl VERB TARGET WORD...` as it can be pasted into a shell."""
+    return shlex.join(("agentctl", *verb.split(), target, *words))
+
 
 Scope = Literal["lineage", "all", "point"]
 

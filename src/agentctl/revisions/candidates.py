@@ -79,7 +79,7 @@ def no_id(text: str, ns: str, facts: Facts) -> NotFound:
     elif len(text.replace("-", "")) < MIN_DIGITS:
         hint = f"give at least {MIN_DIGITS} hex digits of the id's end"
     else:
-        hint = f"agentctl history {typed(facts)} lists the ids; revisions are {ATOMS}"
+        hint = f"revisions are {ATOMS}; ids: agentctl history {typed(facts)}"
     where = f"namespace {ns} of {facts.thread}" if ns else facts.thread
     return NotFound(f"no checkpoint of {where} is or ends in {text}", hint=hint)
 
@@ -157,7 +157,7 @@ def no_call(text: str, lineage: str, called: Sequence[str], facts: Facts) -> Not
     elif called:
         hint = f"called there: {', '.join(called)}"
     else:
-        hint = f"no tool was called there; agentctl history {typed(facts)} shows every branch"
+        hint = f"no tool was called there; every branch: agentctl history {typed(facts)}"
     return NotFound(f"no call named or with id {json.dumps(text, ensure_ascii=False)} on {lineage}", hint=hint)
 
 

@@ -65,7 +65,7 @@ def find_stop(atom: Stop, scope: Scope) -> Resolution:
     found = _nth([row.id for row in scope.chain.rows], atom.k, stops, _keep)
     what = f"checkpoint whose step {'asked something' if atom.kind == 'interrupt' else 'failed'} on {scope.name}"
     if found.id is None:
-        otherwise = f"agentctl history {typed(scope.facts)} shows every branch"
+        otherwise = f"every branch: agentctl history {typed(scope.facts)}"
         raise no_occurrence(what, atom.k, found.n, atom.kind, otherwise)
     return scope.found(found.id, f"{_ordinal(atom.k)} {what}")
 

@@ -203,7 +203,7 @@ def _no_thread(
         hint = f"{unknown} is no profile; " + (f"did you mean {near[0]}::{tail}?" if near else known)
         return NotFound(f"there is no thread {thread}", hint=hint)
     listing = f"agentctl threads {profile}::" if profile else "agentctl threads"
-    return NotFound(f"there is no thread {thread}{where}", hint=f"{listing} lists them")
+    return NotFound(f"there is no thread {thread}{where}", hint=listing)
 
 
 def _likely_thread(rest: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from agentctl.records.copies import Place, command
 from agentctl.records.rows import CheckpointRow, MemoryItem, Stored, StoredCheckpoint, ThreadHead, WriteRow
 
 StoreKind = Literal["sqlite", "postgres", "saver"]
@@ -26,6 +27,15 @@ class StoreInfo:
 
     def __str__(self) -> str:
         return f"{self.profile} ({self.kind})" if self.profile else self.url
+
+    def target(self, thread: str) -> str:
+        """Returns the text that names a thread of this store on the command line."""
+        return Place(self.url, thread, None, self.profile).target
+
+    @property
+    def threads_command(self) -> str:
+        """The command that lists the threads of this store."""
+        return command("threads", f"{self.profile}::") if self.profile else "agentctl threads"
 
 
 class Reader(Protocol):

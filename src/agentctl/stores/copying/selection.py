@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from agentctl.errors import DecodeError, NotFound, Refused
-from agentctl.records.copies import Scope
+from agentctl.records.copies import Scope, command
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import CopyPlan, Reader, RowPick
@@ -130,7 +130,8 @@ class _ThreadRows:
             where = f" in namespace {ns}" if ns else ""
             raise NotFound(
                 f"thread {self.thread} has no checkpoint {id}{where}",
-                hint=f"list them with: agentctl history {self.thread}" + (f" --ns {ns}" if ns else ""),
+                hint="list them with: "
+                + command("history", self.reader.info.target(self.thread), *(("--ns", ns) if ns else ())),
             )
         return row
 
@@ -235,7 +236,7 @@ def _enclosing(rows: _ThreadRows, ns: str, row: CheckpointRow) -> dict[str, str]
     if "" not in enclosing:
         raise NotFound(
             f"checkpoint {row.id} in namespace {ns} does not name the root checkpoint it belongs to",
-            hint=f"copy the whole thread: agentctl copy {rows.thread} --only all",
+            hint="copy the whole thread: " + command("copy", rows.reader.info.target(rows.thread), "--only", "all"),
         )
     return enclosing
 

@@ -74,7 +74,7 @@ class StoredFacts:
         tree = self._tree(ns)
         chain = list(tree.chain(tip))
         if not chain:
-            raise no_checkpoint(self.thread, ns, tip)
+            raise no_checkpoint(self.reader, self.thread, ns, tip)
         chain.reverse()
         rows = tuple(CheckpointRow(self.thread, ns, id, tree.parents[id], {}) for id in chain)
         return Lineage(rows, tree.dangling(chain[0]), {id: position for position, id in enumerate(chain)})

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentctl.errors import NotFound
+from agentctl.records.copies import command
 from agentctl.records.rows import CheckpointRow, Lineage
 from agentctl.stores.base import Reader
 
@@ -119,7 +120,7 @@ def read_lineage(reader: Reader, thread: str, ns: str = "", tip: str | None = No
         raise no_checkpoints(reader, thread, ns)
     end = tip or tree.head
     if end not in tree.parents:
-        raise no_checkpoint(thread, ns, end)
+        raise no_checkpoint(reader, thread, ns, end)
     chain = list(tree.chain(end))
     wanted = None if len(chain) == len(tree.ids) else chain
     rows = {row.id: row for row in reader.rows(thread, ns, ids=wanted)}
@@ -142,15 +143,16 @@ def no_checkpoints(reader: Reader, thread: str, ns: str) -> NotFound:
     if namespaces and ns:
         return NotFound(
             f"thread {thread} has no namespace {ns!r}",
-            hint=f"agentctl history {thread} --all",
+            hint=command("history", reader.info.target(thread), "--all"),
             candidates=[{"ns": name} for name in namespaces],
         )
-    return NotFound(f"thread {thread} has no checkpoints in {reader.info}", hint="agentctl threads")
+    return NotFound(f"thread {thread} has no checkpoints in {reader.info}", hint=reader.info.threads_command)
 
 
-def no_checkpoint(thread: str, ns: str, checkpoint_id: str) -> NotFound:
+def no_checkpoint(reader: Reader, thread: str, ns: str, checkpoint_id: str) -> NotFound:
     """Returns the error for an id that a namespace does not hold."""
     where = f" in namespace {ns!r}" if ns else ""
     return NotFound(
-        f"thread {thread} has no checkpoint {checkpoint_id}{where}", hint=f"agentctl history {thread} --all"
+        f"thread {thread} has no checkpoint {checkpoint_id}{where}",
+        hint=command("history", reader.info.target(thread), "--all"),
     )

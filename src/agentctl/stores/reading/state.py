@@ -13,6 +13,7 @@ from typing import Final
 from agentctl.codec.delta import NO_SEED, rebuild, snapshot_value
 from agentctl.codec.values import decode
 from agentctl.errors import DecodeError
+from agentctl.records.copies import command
 from agentctl.records.rows import NULL_TASK, CheckpointRow, Stored, StoredCheckpoint
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import in_chunks
@@ -59,9 +60,11 @@ def read_values(reader: Reader, thread: str, ns: str, id: str, *, channels: Coll
     wanted = None if channels is None else frozenset(channels)
     for stored in reader.stored(thread, ns, [id], channels=wanted):
         if stored.damage is not None:
-            raise DecodeError(stored.damage, hint=f"agentctl history {thread} lists the checkpoints around it")
+            raise DecodeError(
+                stored.damage, hint=f"checkpoints around it: {command('history', reader.info.target(thread))}"
+            )
         return _Gathering(reader, stored, wanted).values()
-    raise no_checkpoint(thread, ns, id)
+    raise no_checkpoint(reader, thread, ns, id)
 
 
 def shown_channels(stored: StoredCheckpoint) -> tuple[str, ...]:

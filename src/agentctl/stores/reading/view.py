@@ -35,7 +35,7 @@ def read_checkpoint(
     if tree.head is None:
         raise no_checkpoints(reader, thread, ns)
     if id not in tree.parents:
-        raise no_checkpoint(thread, ns, id)
+        raise no_checkpoint(reader, thread, ns, id)
     (step,) = StepReader(reader, thread, ns, tree=tree).steps([id])
     values = read_values(reader, thread, ns, id, channels=channels)
     row = step.row
