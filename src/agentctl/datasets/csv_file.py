@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping
 
 from agentctl.codec.jsontext import dumps
+from agentctl.codec.messages import text_of
 from agentctl.datasets.folder import example_object
 from agentctl.records.datasets import Example
 
@@ -70,8 +71,8 @@ def _question(example: Example) -> str:
     messages = example.inputs.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
     data = last.get("data", last) if isinstance(last, Mapping) else None
-    content = data.get("content") if isinstance(data, Mapping) else None
-    return content if isinstance(content, str) else dumps(example.inputs.get("input"))
+    text = text_of(data.get("content")) if isinstance(data, Mapping) else ""
+    return text or dumps(example.inputs.get("input"))
 
 
 def _safe(value: object) -> object:

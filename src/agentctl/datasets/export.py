@@ -16,6 +16,7 @@ from agentctl.records.datasets import BadResult, Example, ExportReport, Referenc
 
 Format = Literal["jsonl", "csv", "pytest", "langsmith"]
 BAD_RESULTS = "bad_results"
+END = "__end__"
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "pytest", "langsmith")
 
 
@@ -178,13 +179,21 @@ def _outcome(turn: Example, source: str | None) -> Reference:
         for call in turn.tool_calls
         if call.result is not None and not (call.before or call.inside)
     ]
-    state = turn.outputs.get("state") if not turn.channel else None
     return Reference(
         reply=reply if isinstance(reply, str) else None,
         tool_calls=tuple(calls),
         source=source,
-        state=state if isinstance(state, Mapping) else None,
+        state=None if turn.channel else _final_state(turn),
     )
+
+
+def _final_state(turn: Example) -> Mapping[str, object] | None:
+    """Returns the state as LangGraph shows it: an entrypoint's result stands for itself where it is a mapping."""
+    state = turn.outputs.get("state")
+    if not isinstance(state, Mapping):
+        return None
+    result = state.get(END)
+    return result if set(state) == {END} and isinstance(result, Mapping) else state
 
 
 def _written(value: Mapping[str, object] | str | None, source: str | None) -> Reference:

@@ -118,7 +118,7 @@ def _typed(name: str, fields: Mapping[str, Any]) -> Any:
         if name == "datetime.timedelta":
             return timedelta(**fields)
         made = _of_the_application(name, fields)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise DecodeError(f"a {name} cannot be made again: {error}") from error
     if made is None:
         raise DecodeError(f"a {name} cannot be made again from an example")

@@ -24,8 +24,9 @@ CallPlace = tuple[str, str, str]
 
 
 def read_sites(branch: Branch) -> tuple[CallSite, ...]:
-    """Returns the tool calls of a branch in order; where parts know the same call, the branch's own answer counts.
+    """Returns the tool calls of a branch in order.
 
+    Where parts know the same call, the branch has the answer that counts and the oldest part the place where it waited.
     Calls of @task functions, whose arguments are not stored, are none.
     """
     sites: dict[tuple[CallPlace, int], CallSite] = {}
@@ -33,8 +34,11 @@ def read_sites(branch: Branch) -> tuple[CallSite, ...]:
         for site in read_calls(part.reader, part.lineage):
             if site.args is None:
                 continue
-            if part is branch or _belongs_to_origin(site, part):
-                sites[_place(site), site.position] = site
+            key = (_place(site), site.position)
+            if (known := sites.get(key)) is not None:
+                sites[key] = replace(known, answer=site.answer)
+            elif part is branch or _belongs_to_origin(site, part):
+                sites[key] = site
     return tuple(sorted(sites.values(), key=lambda site: (site.pending_at, site.position)))
 
 
