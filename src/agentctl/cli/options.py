@@ -109,7 +109,7 @@ Check = Annotated[
 ]
 ResumeJson = Annotated[
     list[str] | None,
-    typer.Option("--resume", metavar="JSON", help="Answers interrupts, in order; the last is used again. Repeatable."),
+    typer.Option("--resume", metavar="JSON", help="Answers interrupts, in order, each once. Repeatable."),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Stop a run after this long.")]
 MaxSteps = Annotated[
