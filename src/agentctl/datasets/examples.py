@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from agentctl.codec.values import decode
 from agentctl.datasets.branch import Branch
 from agentctl.datasets.messages import message_dicts, portable
-from agentctl.datasets.recorded import example_calls, read_answers, read_sites
+from agentctl.datasets.recorded import calls_until, read_answers, recorded_calls
 from agentctl.datasets.steps import read_steps
 from agentctl.datasets.turns import Turn, find_turns
 from agentctl.errors import DecodeError, NotFound
 from agentctl.experiments.experiment import recorded_configurable
-from agentctl.records.datasets import Example, ExampleSource, Reference
-from agentctl.records.messages import CallSite, Message
+from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference
+from agentctl.records.messages import Message
 from agentctl.records.rows import CheckpointRow
 from agentctl.stores.reading.layout import PREVIOUS, START
 
@@ -34,8 +34,8 @@ def read_examples(branch: Branch, *, split: str = "test") -> tuple[Example, ...]
     turns = find_turns(branch)
     if not turns:
         raise NotFound(f"no user turn in {branch.thread}", hint=f"agentctl history {branch.thread}")
-    sites, steps = read_sites(branch), read_steps(branch)
-    return tuple(_example(branch, turn, sites, steps, split) for turn in turns)
+    calls, steps = recorded_calls(branch), read_steps(branch)
+    return tuple(_example(branch, turn, calls, steps, split) for turn in turns)
 
 
 def example_id(thread: str, ns: str, checkpoint: str, *, branch: str = "") -> str:
@@ -51,7 +51,11 @@ def example_id(thread: str, ns: str, checkpoint: str, *, branch: str = "") -> st
 
 
 def _example(
-    branch: Branch, turn: Turn, sites: Sequence[CallSite], steps: Mapping[str, tuple[str, ...]], split: str
+    branch: Branch,
+    turn: Turn,
+    calls: Sequence[tuple[str, ExampleCall]],
+    steps: Mapping[str, tuple[str, ...]],
+    split: str,
 ) -> Example:
     first = branch.parts[0]
     ids = [row.id for row in turn.rows]
@@ -71,7 +75,7 @@ def _example(
         reference=Reference(),
         source=ExampleSource(branch.reader.info.url, branch.thread, turn.last, branch.lineage.tip.id),
         steps=tuple(name for checkpoint in ids for name in steps.get(checkpoint, ())),
-        tool_calls=example_calls(branch, sites, turn.first, turn.last),
+        tool_calls=calls_until(calls, turn.first, turn.last),
         configurable=_configurable(turn.rows),
         split=split,
         turn=turn.number,

@@ -13,10 +13,10 @@ from agentctl.datasets import csv_file, langsmith_upload, pytest_file
 from agentctl.datasets.folder import EXAMPLES, dataset_folder, example_object, load_examples, merge, write_atomically
 from agentctl.errors import Refused, UsageError
 from agentctl.records.datasets import BadResult, Example, ExportReport, Reference, Rerun
+from agentctl.stores.reading.layout import END
 
 Format = Literal["jsonl", "csv", "pytest", "langsmith"]
 BAD_RESULTS = "bad_results"
-END = "__end__"
 FORMATS: tuple[Format, ...] = ("jsonl", "csv", "pytest", "langsmith")
 
 

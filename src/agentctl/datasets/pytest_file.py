@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 from pathlib import Path
@@ -31,9 +32,9 @@ from agentctl.datasets.folder import load_examples
 from agentctl.datasets.rerun import rerun
 
 HERE = Path(__file__).resolve().parent
-PROJECT = (HERE / {project!r}).resolve()
-GRAPH = {graph!r}
-SANDBOX = {sandbox!r}
+PROJECT = (HERE / {project}).resolve()
+GRAPH = {graph}
+SANDBOX = {sandbox}
 
 
 @pytest.mark.parametrize("example", load_examples(HERE / "examples.jsonl"), ids=lambda example: example.id)
@@ -65,7 +66,13 @@ def text(dataset: str, graph: str, sandbox: str | None, project: Path, folder: P
         folder: The dataset's folder.
     """
     relative = Path(os.path.relpath(project.resolve(), folder.resolve())).as_posix()
-    return _TEXT.format(dataset=dataset, graph=graph, sandbox=sandbox, project=relative, name=_identifier(dataset))
+    return _TEXT.format(
+        dataset=dataset,
+        graph=_quoted(graph),
+        sandbox=None if sandbox is None else _quoted(sandbox),
+        project=_quoted(relative),
+        name=_identifier(dataset),
+    )
 
 
 def refuse_another_graph(file: Path, graph: str) -> None:
@@ -81,6 +88,11 @@ def refuse_another_graph(file: Path, graph: str) -> None:
         f"{file.name} runs its examples on {ast.literal_eval(found[1])}, not on {graph}",
         hint="--dataset NAME: a dataset of its own for each graph",
     )
+
+
+def _quoted(text: str) -> str:
+    """Returns a Python literal in double quotes, as formatters have it."""
+    return json.dumps(text, ensure_ascii=True)
 
 
 def _identifier(dataset: str) -> str:

@@ -42,26 +42,31 @@ def read_sites(branch: Branch) -> tuple[CallSite, ...]:
     return tuple(sorted(sites.values(), key=lambda site: (site.pending_at, site.position)))
 
 
-def example_calls(branch: Branch, sites: Sequence[CallSite], first: str, last: str) -> tuple[ExampleCall, ...]:
-    """Returns the calls that were waiting up to the end of a turn, those of earlier turns marked.
+def recorded_calls(branch: Branch) -> tuple[tuple[str, ExampleCall], ...]:
+    """Returns the tool calls of a branch in order, each with the checkpoint where it waited."""
+    sites, outputs = read_sites(branch), _outputs(branch)
+    waiting = {(site.ns, site.pending_at) for site in sites}
+    return tuple(
+        (
+            site.pending_at,
+            replace(
+                _example_call(site, outputs.get((site.ns, site.pending_at, site.id))),
+                inside=bool(waiting & set(_above(branch, site))),
+            ),
+        )
+        for site in sites
+    )
+
+
+def calls_until(calls: Sequence[tuple[str, ExampleCall]], first: str, last: str) -> tuple[ExampleCall, ...]:
+    """Returns the calls that had been made by the end of a turn, those of earlier turns marked.
 
     Args:
-        branch: The branch.
-        sites: Its calls.
+        calls: All calls of the branch, each with the checkpoint where it waited.
         first: The turn's first checkpoint.
         last: The turn's last checkpoint.
     """
-    outputs = _outputs(branch)
-    waiting = {(site.ns, site.pending_at) for site in sites}
-    return tuple(
-        replace(
-            _example_call(site, outputs.get((site.ns, site.pending_at, site.id))),
-            before=site.pending_at < first,
-            inside=bool(waiting & set(_above(branch, site))),
-        )
-        for site in sites
-        if site.pending_at <= last
-    )
+    return tuple(replace(call, before=waited < first) for waited, call in calls if waited <= last)
 
 
 def _above(branch: Branch, site: CallSite) -> Iterator[tuple[str, str]]:
