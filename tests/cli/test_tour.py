@@ -134,6 +134,43 @@ def test_only_postgres_can_be_seeded_instead(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere.sqlite").exists()
 
 
+def test_a_tour_of_postgres_seeds_it_and_looks_as_a_role_that_may_only_select(
+    tmp_path: Path, fresh_postgres_url: str
+) -> None:
+    done = tour(write_project(tmp_path), "--store", fresh_postgres_url, "--json")
+    assert done.code == 0, done.out
+    assert (done.json["items"][0]["n_failed"], done.json["store_unchanged"]) == (5, True)
+    assert done.json["warnings"] == []
+    assert done.json["commands"][:2] == [
+        f"export AGENTCTL_STORE='{fresh_postgres_url}'",
+        "agentctl threads --where user_id=u-1",
+    ]
+    seen = [path.read_text(encoding="utf-8") for path in (tmp_path / ".agentctl").rglob("*.json")]
+    assert any("agentctl_reader_" in text for text in seen)
+    assert not (tmp_path / ".agentctl" / "tour" / "prod.sqlite").exists()
+
+
+def test_a_postgres_database_that_holds_such_a_thread_is_refused_and_left_as_it_is(
+    tmp_path: Path, fresh_postgres_url: str
+) -> None:
+    tour(write_project(tmp_path), "--store", fresh_postgres_url)
+    before = fingerprint(fresh_postgres_url)
+    done = tour(tmp_path, "--store", fresh_postgres_url)
+    assert done.code == 5
+    assert "holds thread greeting already" in done.err
+    assert fingerprint(fresh_postgres_url) == before
+
+
+def test_where_no_role_can_be_made_the_tour_says_so_and_goes_on(
+    tmp_path: Path, fresh_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentctl.stores.postgres.reading_role._is_let_in", lambda url: False)
+    done = tour(write_project(tmp_path), "--store", fresh_postgres_url, "--json")
+    assert done.code == 0, done.out
+    (warning,) = done.json["warnings"]
+    assert "looked as the user of --store" in warning
+
+
 def test_without_the_workflows_extra_the_tour_says_which_packages_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

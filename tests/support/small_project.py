@@ -49,8 +49,15 @@ class Stage:
     def seed(self, store_url, *, now):
         exec(BEFORE_SEEDING)
         from greeter import graph
-        build_thread(graph, Path(store_url), "greeting", {{"messages": [("human", "hello")]}},
-                     metadata={{"user_id": "u-1", "workflow": "greeter"}})
+        said, metadata = {{"messages": [("human", "hello")]}}, {{"user_id": "u-1", "workflow": "greeter"}}
+        if "://" not in store_url:
+            build_thread(graph, Path(store_url), "greeting", said, metadata=metadata)
+        else:
+            from langgraph.checkpoint.postgres import PostgresSaver
+            with PostgresSaver.from_conn_string(store_url) as saver:
+                saver.setup()
+                config = {{"configurable": {{"thread_id": "greeting"}}, "metadata": metadata}}
+                graph.copy(update={{"checkpointer": saver}}).invoke(said, config, durability="sync")
         return {{"greeting": "no refund is due"}}
 
     def counters(self):

@@ -31,8 +31,13 @@ def main(argv: Sequence[str], env: Env) -> int:
 
 
 def _run(argv: list[str], env: Env) -> int:
+    # Not by calling the app: that makes a closed pipe exit 1, and Ctrl-C an exit without a word.
+    command = typer.main.get_command(build(argv))
     try:
-        code = build(argv)(argv or ["--help"], prog_name="agentctl", standalone_mode=False, obj=env)
+        with command.make_context("agentctl", argv or ["--help"], obj=env) as context:
+            code = command.invoke(context)
+    except typer.Exit as done:
+        return int(done.exit_code)
     except AgentctlError as error:
         fail(env, error)
         return error.exit_code
