@@ -194,6 +194,7 @@ def test_where_the_origin_cannot_be_read_the_gaps_are_said(forked: Path) -> None
     (warning,) = done.json["warnings"]
     assert f"prod::{THREAD}@" in warning
     assert "the input and the steps before" in warning
+    assert "warning: prod::" in export(forked, FORK, json=False).err
     (example,) = written(forked)
     assert example.inputs["input"] is None
     assert example.outputs["reply"] == "Your refund is on its way."

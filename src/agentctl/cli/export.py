@@ -16,7 +16,7 @@ from agentctl.cli import options
 from agentctl.cli.experimenting import find_graph
 from agentctl.cli.grouped import RunOptions, Where, expanded
 from agentctl.cli.opening import Opened, Stores, open_in, open_target
-from agentctl.cli.output import Answer, emit, warn
+from agentctl.cli.output import Answer, emit, say
 from agentctl.errors import AgentctlError, Refused, UsageError
 from agentctl.records.datasets import BadResult, Example, ExportReport
 from agentctl.render import export as rendering
@@ -107,7 +107,7 @@ def export(
 
 def _tell(opened: Opened, report: ExportReport) -> None:
     for text in report.warnings:
-        warn(opened.env, text)
+        say(opened.env, f"warning: {text}")
     emit(
         opened.env,
         Answer(
