@@ -225,7 +225,7 @@ def test_an_edited_head_names_the_last_head_that_no_edit_made(name: str, tmp_pat
         found = find_edit(rows, to(facts, "head").id)
         assert found is not None
         assert found.last_head is not None
-        assert found.edit.id in [id_of(snapshot) for snapshot in chain_of(graph, facts.thread)]
+        assert found.edit in [id_of(snapshot) for snapshot in chain_of(graph, facts.thread)]
         lineage = {row.id for row in facts.lineage("", found.last_head).rows}
         assert not lineage & {row.id for row in rows if row.source in ("update", "fork")}
 

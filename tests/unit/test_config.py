@@ -102,9 +102,9 @@ def test_a_target_without_a_profile_is_in_flag_then_environment_then_default_pro
     env = {"PROD_URL": "postgresql://reader@db/prod", "AGENTCTL_STORE": "env.sqlite", "AGENTCTL_PROFILE": "staging"}
     config = config_in(tmp_path, PROFILES, env)
     flag = config.store_of(None, "flag.sqlite")
-    assert (flag.url, str(flag.origin), flag.access) == ("flag.sqlite", "flag --store", "read")
+    assert (flag.url, str(flag.origin), flag.access) == (str(tmp_path / "flag.sqlite"), "flag --store", "read")
     stored = config.store_of()
-    assert (stored.url, str(stored.origin)) == ("env.sqlite", "environment AGENTCTL_STORE")
+    assert (stored.url, str(stored.origin)) == (str(tmp_path / "env.sqlite"), "environment AGENTCTL_STORE")
     del env["AGENTCTL_STORE"]
     assert config_in(tmp_path, PROFILES, env).store_of().profile == "staging"
     del env["AGENTCTL_PROFILE"]
@@ -128,8 +128,8 @@ def test_the_debug_store_is_flag_then_environment_then_file(tmp_path: Path) -> N
     env = {"AGENTCTL_DEBUG_STORE": "env.sqlite"}
     config = config_in(tmp_path, PROFILES, env)
     assert str(config.debug_store("flag.sqlite").origin) == "flag --debug-store"
-    assert config.debug_store().url == "env.sqlite"
-    assert config.store_of("debug", "x.sqlite", debug_flag="flag.sqlite").url == "flag.sqlite"
+    assert config.debug_store().url == str(tmp_path / "env.sqlite")
+    assert config.store_of("debug", "x.sqlite", debug_flag="flag.sqlite").url == str(tmp_path / "flag.sqlite")
     choice = config_in(tmp_path, PROFILES).debug_store()
     assert (choice.profile, choice.access) == ("debug", "write")
     assert str(choice.origin) == f"file {tmp_path / 'agentctl.yaml'}:12"
@@ -156,9 +156,19 @@ def test_copies_go_to_debug_or_to_a_profile_or_url_that_may_be_written(tmp_path:
     assert config.target_of().profile == "debug"
     assert config.target_of("staging").access == "write"
     url = config.target_of("other.sqlite", schema="s")
-    assert (url.url, url.access, url.schema, str(url.origin)) == ("other.sqlite", "write", "s", "flag --to")
-    with pytest.raises(Refused, match="prod has access: read"):
-        config.target_of("prod")
+    other = str(tmp_path / "other.sqlite")
+    assert (url.url, url.access, url.schema, str(url.origin)) == (other, "write", "s", "flag --to")
+    for prod in ("prod", "postgresql://db/prod"):
+        with pytest.raises(Refused, match="prod has access: read"):
+            config.target_of(prod)
+
+
+def test_a_store_given_by_its_address_keeps_the_rule_of_its_profile_about_copies(tmp_path: Path) -> None:
+    config = config_in(tmp_path, "profiles: {prod: {store: data/prod.sqlite, mask: always}}")
+    for flag in ("data/prod.sqlite", f"sqlite:///{tmp_path}/data/prod.sqlite"):
+        with pytest.raises(Refused, match="mask: always"):
+            require_copyable(config.store_of(None, flag))
+    require_copyable(config.store_of(None, "data/other.sqlite"))
 
 
 def test_cases_lie_beside_the_debug_store(tmp_path: Path) -> None:
@@ -282,7 +292,7 @@ def test_nothing_is_copied_out_of_a_profile_whose_copies_must_be_masked(tmp_path
     with pytest.raises(Refused, match="prod has mask: always"):
         require_copyable(config.store_of("prod"))
     require_copyable(config.store_of("open"))
-    require_copyable(config.store_of(None, "x.sqlite"))
+    require_copyable(config.store_of(None, "z.sqlite"))
 
 
 def test_config_show_lists_every_setting_with_its_origin(tmp_path: Path) -> None:

@@ -558,7 +558,7 @@ def test_a_head_that_descends_from_an_edit_names_the_last_head_without_it() -> N
     thread = Support()
     found = find_edit(thread.rows[""], thread.end)
     assert found is not None
-    assert (found.edit.id, found.last_head) == (thread.edit, thread.reply)
+    assert (found.edit, found.last_head) == (thread.edit, thread.reply)
     assert find_edit(thread.rows[""], thread.reply) is None
 
 
@@ -572,7 +572,7 @@ def test_the_last_head_without_an_edit_is_not_one_of_an_earlier_experiment() -> 
     head = thread.add(6, again, step=2)
     found = find_edit(thread.rows[""], head)
     assert found is not None
-    assert (found.edit.id, found.last_head) == (again, seen)
+    assert (found.edit, found.last_head) == (again, seen)
 
 
 def test_a_thread_that_began_with_an_update_names_the_head_before_the_last_one() -> None:
@@ -583,7 +583,7 @@ def test_a_thread_that_began_with_an_update_names_the_head_before_the_last_one()
     head = thread.add(4, edit, step=2)
     found = find_edit(thread.rows[""], head)
     assert found is not None
-    assert (found.edit.id, found.last_head) == (edit, seen)
+    assert (found.edit, found.last_head) == (edit, seen)
     alone = find_edit(thread.rows[""][:1], first)
     assert alone is not None
     assert alone.last_head is None

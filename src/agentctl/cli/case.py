@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,11 @@ import typer
 from agentctl.cli import options
 from agentctl.cli.env import Env
 from agentctl.cli.output import Answer, emit
+from agentctl.config.debug import sqlite_file
 from agentctl.config.load import Config, load_config
+from agentctl.errors import Refused
 from agentctl.records.cases import CaseView, DebugThread
+from agentctl.records.copies import command
 from agentctl.render import cases as rendering
 
 app = typer.Typer(help="Open, list, show and close cases: every run and call of an investigation, as plain files.")
@@ -91,7 +95,9 @@ def close_case(
 
     Example: agentctl case close support-17 --conclusion 'stale replica in the order service'
 
-    JSON: agentctl.case/1. Exit: 0 done, 3 no such case, 5 closed already.
+    JSON: agentctl.case/1.
+
+    Exit: 0 done, 3 no such case, 4 a store cannot be opened, 5 closed already, or a thread is not the case's.
     """
     env: Env = ctx.obj
     from agentctl.casebook.cases import close_case as run_close
@@ -99,9 +105,13 @@ def close_case(
 
     config, root = _root(env, debug_store)
     if dry_run:
-        _emit(env, run_show(root, name))
+        view = run_show(root, name)
+        for thread in view.threads:
+            if thread.deleted_at is None:
+                _delete(config, name, thread, debug_store, dry_run=True)
+        _emit(env, view, dry_run=True)
         return
-    view = run_close(root, name, conclusion, lambda thread: _delete(config, thread, debug_store), now=env.now())
+    view = run_close(root, name, conclusion, lambda thread: _delete(config, name, thread, debug_store), now=env.now())
     _emit(env, view)
 
 
@@ -110,24 +120,44 @@ def _root(env: Env, debug_store: str | None) -> tuple[Config, Path]:
     return config, config.cases_root(config.debug_store(debug_store))
 
 
-def _delete(config: Config, thread: DebugThread, debug_store: str | None) -> int:
-    """Deletes a debug thread where it was made: by profile, else by its address."""
+def _delete(config: Config, case: str, thread: DebugThread, debug_store: str | None, *, dry_run: bool = False) -> int:
+    """Deletes a debug thread where it was made, and returns how many rows went; 0 where it is gone already.
+
+    Raises:
+        Refused: its profile leads elsewhere now, or what lies there was not made by this case.
+        StoreError: the store cannot be opened.
+    """
+    from agentctl.experiments.experiment import CASE
     from agentctl.stores.open import open_writer
 
     choice = config.target_of(thread.profile or thread.store, debug_flag=debug_store)
+    file = sqlite_file(choice.url)
+    if file is not None and str(file) == thread.store and not file.exists():
+        return 0
     writer = open_writer(choice.url, profile=choice.profile, schema=choice.schema)
     try:
-        return writer.delete_thread(thread.thread)
+        if writer.info.url != thread.store:
+            raise Refused(
+                f"{thread.profile or 'the store'} is {writer.info.url} now; {thread.thread} was made in {thread.store}",
+                hint=f"agentctl case close {case} --debug-store {shlex.quote(thread.store)}",
+            )
+        rows = writer.rows(thread.thread)
+        if rows and all(row.metadata.get(CASE) != case for row in rows):
+            raise Refused(
+                f"{thread.thread} in {writer.info} was not made by case {case}",
+                hint=f"look at it: {command('history', writer.info.target(thread.thread))}",
+            )
+        return 0 if dry_run else writer.delete_thread(thread.thread)
     finally:
         writer.close()
 
 
-def _emit(env: Env, view: CaseView) -> None:
+def _emit(env: Env, view: CaseView, *, dry_run: bool = False) -> None:
     emit(
         env,
         Answer(
-            human=lambda width: rendering.view_human(view, env.now(), width),
+            human=lambda width: rendering.view_human(view, env.now(), width, dry_run=dry_run),
             plain=lambda: rendering.view_plain(view),
-            document=lambda: rendering.view_document(view),
+            document=lambda: rendering.view_document(view, dry_run=dry_run),
         ),
     )

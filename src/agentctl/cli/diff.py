@@ -21,6 +21,7 @@ def diff(
     ns: options.Namespace = None,
     store: options.Store = None,
     schema: options.Schema = None,
+    debug_store: options.DebugStore = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what differs between two checkpoints from their common ancestor: messages, tool calls, reply, state.
@@ -34,7 +35,7 @@ def diff(
     Exit: 0 done, 1 differs (with --exit-code), 3 no such checkpoint.
     """
     env = ctx.obj
-    with open_stores(env, store=store, schema=schema) as stores:
+    with open_stores(env, store=store, schema=schema, debug_store=debug_store) as stores:
         from agentctl.experiments.diff import diff_tips, read_tip
 
         sides = _sides(stores, left, right, ns)

@@ -21,6 +21,7 @@ _COMMAND = re.compile(
     r"(?P<rest>[^\n;]*)"
 )
 _STORE_FLAGS = ("--store", "--schema", "--debug-store")
+_DEBUG_TARGET = re.compile(r"(?:^|[\s'])debug::")
 
 
 @dataclass(slots=True)
@@ -28,6 +29,7 @@ class Env:
     """Everything a command may touch outside its arguments.
 
     `width` is the terminal's columns; `is_terminal` and `err_is_terminal` decide between tables and plain lines.
+    `warnings` are those told so far, which the JSON document carries.
     `on_answer` gets the answer in place of stdout, for a command that is run by another one.
     """
 
@@ -42,6 +44,7 @@ class Env:
     now: Callable[[], datetime]
     as_json: bool = False
     argv: tuple[str, ...] = field(default=())
+    warnings: list[str] = field(default_factory=list)
     on_answer: Callable[[Answer], None] | None = None
 
     def pasteable(self, text: str) -> str:
@@ -70,11 +73,18 @@ def store_flags(argv: Sequence[str]) -> dict[str, str]:
 
 
 def _with_flags(match: re.Match[str], flags: Mapping[str, str]) -> str:
-    rest = match["rest"]
-    has_profile = "::" in rest
-    wanted = ["--debug-store"] if has_profile or match["verb"].startswith("case") else list(flags)
-    words = [f"{name} {shlex.quote(flags[name])}" for name in wanted if name in flags and name not in rest]
-    return " ".join(["agentctl", match["verb"], *words]) + rest
+    verb, rest = match["verb"], match["rest"]
+    words = [f"{name} {shlex.quote(flags[name])}" for name in _wanted(verb, rest) if name in flags and name not in rest]
+    return " ".join(["agentctl", verb, *words]) + rest
+
+
+def _wanted(verb: str, rest: str) -> tuple[str, ...]:
+    """Returns the flags that a printed command needs to mean the same stores; asking for help needs none."""
+    if "--help" in rest:
+        return ()
+    if verb.startswith("case") or (_DEBUG_TARGET.search(rest) and verb != "diff"):
+        return ("--debug-store",)
+    return ("--store", "--debug-store") if verb == "run" else _STORE_FLAGS
 
 
 def real_env(argv: list[str]) -> Env:

@@ -52,7 +52,7 @@ def fork(
             env,
             Answer(
                 human=lambda width: rendering.fork_human(report, width, env.pasteable, checked=bool(chosen.check)),
-                plain=lambda: [(report.target.thread, report.target.id), *rendering.run_plain(report.group)],
+                plain=lambda: [(report.target.target,), *rendering.run_plain(report.group, report.target.profile)],
                 document=lambda: document,
             ),
         )

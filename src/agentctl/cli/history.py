@@ -6,8 +6,9 @@ import typer
 
 from agentctl.cli import options
 from agentctl.cli.grouped import Where, expanded
-from agentctl.cli.opening import open_target, page_size
+from agentctl.cli.opening import Opened, open_target, page_size
 from agentctl.cli.output import Answer, emit
+from agentctl.errors import UsageError
 from agentctl.render import history as rendering
 
 
@@ -22,7 +23,9 @@ def history(
 ) -> None:
     """List a thread's checkpoints, newest first: who wrote each, what runs next, where it forked.
 
-    Reads stored rows alone: no graph is loaded, nothing is written.
+    THREAD lists every branch; THREAD@REV, or --branch, a checkpoint and its ancestors; THREAD@A..B what came after A
+    up to B; THREAD@A...B both branches since they parted. Reads stored rows alone: no graph is loaded, nothing is
+    written.
 
     Example: agentctl history prod::support-17
 
@@ -31,11 +34,19 @@ def history(
     Exit: 0 done, 3 no such thread.
     """
     env = ctx.obj
-    with open_target(env, target, where) as opened:
+    with open_target(env, target, where, ranges=True) as opened:
         from agentctl.stores.reading.history import read_history
 
+        ns, among = _wanted(opened)
+        if among is not None and everything:
+            raise UsageError("--all lists every namespace, and a revision or --branch names checkpoints of one")
         listing = read_history(
-            opened.reader, opened.thread, ns=opened.full_ns, all_namespaces=everything, limit=page_size(env, limit)
+            opened.reader,
+            opened.thread,
+            ns=ns,
+            all_namespaces=everything,
+            limit=page_size(env, limit),
+            among=among,
         )
         emit(
             env,
@@ -45,3 +56,14 @@ def history(
                 document=lambda: rendering.as_document(listing),
             ),
         )
+
+
+def _wanted(opened: Opened) -> tuple[str, frozenset[str] | None]:
+    """Returns the namespace to list, and which of its checkpoints; None for all."""
+    pair = opened.resolve_range()
+    if pair is not None:
+        return pair.right.ns, frozenset((*pair.left_ids, *pair.right_ids))
+    if not opened.target.explicit and opened.branch is None:
+        return opened.full_ns, None
+    found = opened.resolve()
+    return found.ns, frozenset(opened.chain(found.ns, found.id))

@@ -124,6 +124,14 @@ class Opened:
             return None
         return resolve_range(self.target.rev, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
 
+    def chain(self, ns: str, tip: str) -> tuple[str, ...]:
+        """Returns the ids of a checkpoint and its ancestors."""
+        return tuple(row.id for row in self.facts.lineage(ns, tip).rows)
+
+    def all_ids(self, ns: str) -> tuple[str, ...]:
+        """Returns every id among which a short one must be unique: those of the root graph and of a namespace."""
+        return tuple(id for name in dict.fromkeys(("", ns)) for id in self.facts.ids(name))
+
     def resolve(self, revision: Revision | None = None) -> Resolution:
         """Returns the one checkpoint that the target names, or that another revision names in its thread."""
         wanted = revision or self.target.one
@@ -138,7 +146,7 @@ class Opened:
         if edited is None or edited.last_head is None:
             return ()
         return (
-            f"the head descends from an {edited.edit.source} ({edited.edit.id}); "
+            f"the head descends from an edit ({edited.edit}); "
             f"the customer saw {edited.last_head}: --branch {edited.last_head}",
         )
 

@@ -54,7 +54,7 @@ def emit(env: Env, answer: Answer) -> None:
         env.on_answer(answer)
         return
     if env.as_json:
-        env.stdout.write(dumps(answer.document()) + "\n")
+        env.stdout.write(dumps(_with_warnings(answer.document(), env.warnings)) + "\n")
     elif env.is_terminal:
         out = console(env)
         for part in answer.human(env.width):
@@ -74,7 +74,14 @@ def say(env: Env, text: str) -> None:
 
 def warn(env: Env, text: str) -> None:
     """Prints a warning line on stderr; under --json warnings are part of the document instead."""
+    env.warnings.append(hide_secrets(clean(text)))
     say(env, f"warning: {text}")
+
+
+def _with_warnings(document: Mapping[str, object], told: Sequence[str]) -> dict[str, object]:
+    """Returns the document with everything that was warned of: its own, and what opening the stores told."""
+    own = document.get("warnings", ())
+    return {**document, "warnings": [*told, *(own if isinstance(own, list | tuple) else ())]}
 
 
 def progress(env: Env, verb: str) -> Callable[[int, int], None] | None:

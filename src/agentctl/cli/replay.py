@@ -45,7 +45,7 @@ def replay(
             env,
             Answer(
                 human=lambda width: rendering.replay_human(report, width, env.pasteable, checked=bool(chosen.check)),
-                plain=lambda: rendering.run_plain(report.group),
+                plain=lambda: rendering.run_plain(report.group, report.copies[0].target.profile),
                 document=lambda: document,
             ),
         )

@@ -12,6 +12,8 @@ from agentctl.cli.opening import Opened, open_target
 from agentctl.cli.output import Answer, emit
 from agentctl.codec.jsontext import dumps
 from agentctl.errors import NotFound, UsageError
+from agentctl.records.copies import command
+from agentctl.records.threads import CheckpointView
 from agentctl.render import checkpoint as rendering
 from agentctl.render import conversation as talk_rendering
 from agentctl.render.machine import document
@@ -76,10 +78,35 @@ def _checkpoint(opened: Opened, full: bool) -> Answer:
     view = read_checkpoint(opened.reader, opened.thread, found.ns, found.id)
     now = opened.env.now()
     return Answer(
-        human=lambda width: rendering.human(view, now, width, full=full),
+        human=lambda width: rendering.human(
+            view,
+            now,
+            width,
+            full=full,
+            place=opened.facts.place,
+            ids=opened.all_ids(found.ns),
+            answer=_answer_command(opened, view),
+        ),
         plain=lambda: rendering.plain(view),
         document=lambda: rendering.as_document(view),
     )
+
+
+def _answer_command(opened: Opened, view: CheckpointView) -> str:
+    """Returns the command that answers the questions of a checkpoint, '' where it asks none.
+
+    The head's are answered in the thread itself; those of an older checkpoint, or of a subgraph, on a copy.
+    """
+    asked = [question for task in view.tasks for question in task.interrupts]
+    if not asked:
+        return ""
+    if view.ns or view.id != opened.facts.head(""):
+        text = command("replay", f"{opened.facts.place}@{view.id}", "--resume", "JSON")
+    elif len(asked) == 1:
+        text = command("resume", opened.facts.place, "--value", "JSON")
+    else:
+        text = command("resume", opened.facts.place, *(f"--map={question.id}=JSON" for question in asked))
+    return opened.env.pasteable(text)
 
 
 def _conversation(opened: Opened, last: int | None, grep: str | None, full: bool) -> Answer:
@@ -91,7 +118,7 @@ def _conversation(opened: Opened, last: int | None, grep: str | None, full: bool
     talk = read_conversation(opened.reader, lineage, last=last, grep=grep)
     now = opened.env.now()
     return Answer(
-        human=lambda width: talk_rendering.human(talk, now, width, full=full),
+        human=lambda width: talk_rendering.human(talk, now, width, full=full, ids=opened.all_ids(found.ns)),
         plain=lambda: talk_rendering.plain(talk),
         document=lambda: talk_rendering.as_document(talk),
     )

@@ -38,6 +38,7 @@ def threads(
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=0, help="At most N threads; 0 for all.")] = 20,
     store: options.Store = None,
     schema: options.Schema = None,
+    debug_store: options.DebugStore = None,
     as_json: options.Json = False,
 ) -> None:
     """List threads, newest first: find one by user, time, status, metadata or text.
@@ -59,7 +60,7 @@ def threads(
         grep=grep,
         limit=limit or None,
     )
-    with open_stores(env, store=store, schema=schema) as stores:
+    with open_stores(env, store=store, schema=schema, debug_store=debug_store) as stores:
         from agentctl.stores.reading.threads import list_threads
 
         reader = stores.reader(profile.removesuffix("::"))

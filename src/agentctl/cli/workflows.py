@@ -121,7 +121,7 @@ def answer_with(env: Env, verb: str, choice: StoreChoice, graph: GraphChoice, to
         env,
         Answer(
             human=lambda width: rendering.workflow_human(report, width, env.pasteable),
-            plain=lambda: rendering.run_plain(RunGroup((run,), 0, 0, 0, (0.0, 1.0))),
+            plain=lambda: rendering.run_plain(RunGroup((run,), 0, 0, 0, (0.0, 1.0)), choice.profile),
             document=lambda: run_documents.workflow_document(verb, report),
         ),
     )

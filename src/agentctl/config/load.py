@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ STORE_VARIABLE = "AGENTCTL_STORE"
 DEBUG_VARIABLE = "AGENTCTL_DEBUG_STORE"
 PROFILE_VARIABLE = "AGENTCTL_PROFILE"
 
+_PLACEHOLDERS = re.compile(r"\$\{([^}]*)\}")
 _KEYS = frozenset({"profiles", "workflows", "debug_store"})
 
 
@@ -100,7 +102,7 @@ class Config:
         schema: str | None = None,
         debug_flag: str | None = None,
     ) -> StoreChoice:
-        """Returns the store of a target.
+        """Returns the store of a target. Relative paths of flags and variables start at the working folder.
 
         Args:
             profile: What stood before `::`; None or '' where nothing did.
@@ -116,9 +118,9 @@ class Config:
         if profile:
             choice = self.debug_store(debug_flag) if profile == DEBUG else self._of_profile(profile)
         elif flag:
-            choice = StoreChoice(flag, origin=Origin("flag", "--store"))
+            choice = self._given(flag, Origin("flag", "--store"))
         elif text := self.env.get(STORE_VARIABLE):
-            choice = StoreChoice(text, origin=Origin("environment", STORE_VARIABLE))
+            choice = self._given(text, Origin("environment", STORE_VARIABLE))
         elif name := self.env.get(PROFILE_VARIABLE):
             choice = self.store_of(name, debug_flag=debug_flag)
         else:
@@ -132,9 +134,11 @@ class Config:
             ConfigError: a variable is missing.
         """
         if flag:
-            return StoreChoice(flag, DEBUG, "write", origin=Origin("flag", "--debug-store"))
+            return StoreChoice(locate_store(flag, self.cwd), DEBUG, "write", origin=Origin("flag", "--debug-store"))
         if text := self.env.get(DEBUG_VARIABLE):
-            return StoreChoice(text, DEBUG, "write", origin=Origin("environment", DEBUG_VARIABLE))
+            return StoreChoice(
+                locate_store(text, self.cwd), DEBUG, "write", origin=Origin("environment", DEBUG_VARIABLE)
+            )
         if self.profiles[DEBUG].store is None:
             return StoreChoice(str(debug_path(self.env)), DEBUG, "write", origin=DEFAULT)
         return self._of_profile(DEBUG)
@@ -152,7 +156,9 @@ class Config:
         elif text in self.profiles:
             choice = self._of_profile(text)
         else:
-            choice = StoreChoice(text, access="write", origin=Origin("flag", "--to"))
+            choice = StoreChoice(locate_store(text, self.cwd), access="write", origin=Origin("flag", "--to"))
+        if not choice.profile and (reached := self._profile_at(choice.url)) is not None:
+            choice = self._of_profile(reached.name)
         if choice.access != "write":
             raise Refused(
                 f"profile {choice.profile} has access: read and is never written", hint="leave --to away, or --to debug"
@@ -193,6 +199,23 @@ class Config:
         graph = locate_code(flag, self.cwd)
         workflow = next((flow for flow in self.workflows.values() if flow.graph == graph), None)
         return GraphChoice(workflow.name if workflow else flag, graph, workflow, origin)
+
+    def _given(self, text: str, origin: Origin) -> StoreChoice:
+        """Returns a store given by itself; where it is a profile's, that profile's rule about copies holds for it."""
+        url = locate_store(text, self.cwd)
+        reached = self._profile_at(url)
+        return StoreChoice(url, origin=origin, mask=reached.mask if reached else "never")
+
+    def _profile_at(self, url: str) -> Profile | None:
+        """Returns the profile of a store that was given by itself, None where no profile names it."""
+        folder = self.file.parent if self.file else self.cwd
+        for profile in self.profiles.values():
+            names = _PLACEHOLDERS.findall(profile.store or "")
+            if profile.store and all(self.env.get(name) for name in names):
+                stored = locate_store(expand(profile.store, self.env, profile.name), folder)
+                if stored.removeprefix("sqlite:///") == url.removeprefix("sqlite:///"):
+                    return profile
+        return None
 
     def _default_profile(self) -> str:
         name = next((profile.name for profile in self.profiles.values() if profile.default), None)

@@ -49,6 +49,6 @@ def require_copyable(choice: StoreChoice) -> None:
     """
     if choice.mask == "always":
         raise Refused(
-            f"profile {choice.profile} has mask: always, and this version cannot mask",
+            f"{choice.profile or choice.shown} has mask: always, and this version cannot mask",
             hint="nothing is copied out of it rather than copied unmasked; looking at it works",
         )

@@ -27,6 +27,9 @@ NOT_CONFIGURATION = frozenset(
 )  # fmt: skip
 """Metadata that is LangGraph's bookkeeping of one run, never configuration to give back."""
 
+CASE = "agentctl_case"
+"""Metadata of a debug thread that says which case it was made for; closing the case deletes no other."""
+
 _INTERNAL = ("__", "langgraph_", "ls_", "lc_", "agentctl_")
 
 
@@ -127,8 +130,8 @@ def free_names(writer: Writer, thread: str, kind: str, n: int) -> tuple[str, ...
     return tuple(f"{thread}.{kind}-{number}" for number in range(first, first + n))
 
 
-def provenance(target: Target, op: str, reason: str, *, as_node: str | None = None) -> dict[str, str]:
-    """Returns the flat metadata that says where a copy came from, what was done to it and why."""
+def provenance(target: Target, op: str, reason: str, *, as_node: str | None = None, case: str = "") -> dict[str, str]:
+    """Returns the flat metadata that says where a copy came from, what was done to it, why, and for which case."""
     facts = {"agentctl_origin": target.place.target, "agentctl_op": op}
     if target.ns:
         facts["agentctl_origin_ns"] = target.ns
@@ -136,6 +139,8 @@ def provenance(target: Target, op: str, reason: str, *, as_node: str | None = No
         facts["agentctl_reason"] = reason
     if as_node:
         facts["agentctl_as_node"] = as_node
+    if case:
+        facts[CASE] = case
     return facts
 
 

@@ -59,7 +59,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         if experiment.on_plan is not None:
             experiment.on_plan(plan)
         names = free_names(experiment.debug.writer, target.thread, "fork", n if run else 1)
-        facts = provenance(target, forms.op, experiment.reason, as_node=made.as_node)
+        facts = provenance(target, forms.op, experiment.reason, as_node=made.as_node, case=experiment.case)
         copies = _copied(experiment, target, made, names, facts)
     ended: Sequence[Ended] = ()
     if run:

@@ -47,7 +47,7 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     nodes = planned_nodes(experiment, target.ns, point.next)
     names = free_names(experiment.debug.writer, target.thread, "replay", n)
     base = for_replay(experiment.source, target.thread, target.ns, target.id, names[0])
-    facts = provenance(target, "replay", experiment.reason)
+    facts = provenance(target, "replay", experiment.reason, case=experiment.case)
     warnings = tuple(_runs_again(point))
     policy = policy_at(experiment, target)
     plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=warnings)

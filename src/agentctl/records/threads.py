@@ -97,9 +97,10 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A page of a thread's checkpoints, newest first, with the tree of the whole thread.
+    """A page of a thread's checkpoints, newest first.
 
-    `parents` holds every checkpoint's parent of the listed namespaces, so that a gutter can be drawn for a page.
+    `n_total` counts what could be listed: the whole namespace or thread, or the branch or range that was asked for.
+    `all_ids` are the ids of the whole listed namespaces, so that a short id names one checkpoint of the thread.
     """
 
     store: str
@@ -111,6 +112,7 @@ class History:
     n_branches: int
     truncated: bool
     notes: tuple[str, ...] = ()
+    all_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

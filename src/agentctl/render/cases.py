@@ -72,8 +72,8 @@ def list_document(items: Sequence[CaseSummary], folder: str) -> dict[str, object
     return document("cases", {"store": folder, "items": listed, "n_total": len(listed), "truncated": False})
 
 
-def view_human(view: CaseView, now: datetime, width: int) -> Iterable[RenderableType]:
-    """Yields what a case holds, its debug threads and its reports."""
+def view_human(view: CaseView, now: datetime, width: int, *, dry_run: bool = False) -> Iterable[RenderableType]:
+    """Yields what a case holds, its debug threads and its reports; with `dry_run`, which threads closing deletes."""
     from rich.text import Text
 
     case = view.summary.case
@@ -93,9 +93,9 @@ def view_human(view: CaseView, now: datetime, width: int) -> Iterable[Renderable
     if view.n_damaged:
         yield Text(f"         {count(view.n_damaged, 'line')} of the ledger cannot be read", "yellow")
     for thread in view.threads:
-        gone = "" if thread.deleted_at is None else "  deleted"
+        gone = "  deleted" if thread.deleted_at else "  would be deleted" if dry_run else ""
         place = f"{thread.profile}::{thread.thread}" if thread.profile else thread.thread
-        yield Text(f"debug    {place}{gone}", "dim" if gone else "")
+        yield Text(f"debug    {place}{gone}", "dim" if thread.deleted_at else "")
     for report in view.reports:
         yield f"report   {report}"
 
@@ -115,7 +115,7 @@ def view_plain(view: CaseView) -> Iterable[Sequence[str | int | None]]:
         yield "report", str(report)
 
 
-def view_document(view: CaseView) -> dict[str, object]:
+def view_document(view: CaseView, *, dry_run: bool = False) -> dict[str, object]:
     """Returns the JSON document `agentctl.case/1`."""
     threads = [
         {
@@ -135,6 +135,7 @@ def view_document(view: CaseView) -> dict[str, object]:
             "threads": threads,
             "reports": [str(path) for path in view.reports],
             "n_damaged": view.n_damaged,
+            "dry_run": dry_run,
         },
     )
 

@@ -20,16 +20,33 @@ if TYPE_CHECKING:
 N_MESSAGES = 10
 
 
-def human(view: CheckpointView, now: datetime, width: int, *, full: bool) -> Iterable[RenderableType]:
+def human(
+    view: CheckpointView,
+    now: datetime,
+    width: int,
+    *,
+    full: bool,
+    place: str,
+    ids: Iterable[str] = (),
+    answer: str = "",
+) -> Iterable[RenderableType]:
     """Yields the checkpoint: where it stands, pending tasks, what changed, the last messages.
 
-    Values are cut to one line each unless `full`.
+    Args:
+        view: The checkpoint.
+        now: The clock, for its age.
+        width: Columns; values are cut to one line each unless `full`.
+        full: Cut nothing.
+        place: The thread as it is typed.
+        ids: The ids among which the short one must be unique.
+        answer: The command that answers what its tasks ask, '' where they ask nothing.
     """
     from rich.text import Text
 
-    place = f"{view.thread}@{short_ids([view.id])[view.id]}"
+    short = short_ids({view.id, *ids})[view.id]
     yield Text(
-        f"{place}  step {'?' if view.step is None else view.step}  {view.source}  {age(view.at, now)} ago", "bold"
+        f"{place}@{short}  step {'?' if view.step is None else view.step}  {view.source}  {age(view.at, now)} ago",
+        "bold",
     )
     yield f"id       {view.id}"
     yield f"parent   {view.parent or '-'}"
@@ -39,6 +56,8 @@ def human(view: CheckpointView, now: datetime, width: int, *, full: bool) -> Ite
     yield f"next     {names(view.next)}"
     for task in view.tasks:
         yield from (Text(line, style) for line, style in _task_lines(task, width, full))
+    if answer:
+        yield f"answer   {answer}"
     if view.messages:
         shown = view.messages if full else view.messages[-N_MESSAGES:]
         left_out = len(view.messages) - len(shown)

@@ -21,11 +21,16 @@ MAX_TEXT = 600
 """Characters of a message shown before it is cut, its whole length said."""
 
 
-def human(talk: Conversation, now: datetime, width: int, *, full: bool) -> Iterable[RenderableType]:
-    """Yields each message with its number, time, role and checkpoint; each call beside its result, shown once."""
+def human(
+    talk: Conversation, now: datetime, width: int, *, full: bool, ids: Iterable[str] = ()
+) -> Iterable[RenderableType]:
+    """Yields each message with its number, time, role and checkpoint; each call beside its result, shown once.
+
+    Short ids are unique among `ids`.
+    """
     from rich.text import Text
 
-    ids = short_ids([turn.checkpoint for turn in talk.turns] or [talk.tip])
+    shorts = short_ids({*ids, *(turn.checkpoint for turn in talk.turns)})
     yield f"{talk.thread}  {talk.store}  {count(talk.n_total, 'message')} in {talk.channel}"
     if len(talk.turns) < talk.n_total:
         yield Text(f"{len(talk.turns)} shown; all: --all", "dim")
@@ -34,7 +39,7 @@ def human(talk: Conversation, now: datetime, width: int, *, full: bool) -> Itera
         if id(turn.message) in beside:
             continue
         beside.update(id(answer) for answer in turn.answers if answer is not None)
-        head = f"{turn.number:>4}  {age(turn.at, now):>4}  {turn.message.role:<6}  {ids[turn.checkpoint]}  "
+        head = f"{turn.number:>4}  {age(turn.at, now):>4}  {turn.message.role:<6}  {shorts[turn.checkpoint]}  "
         for i, (text, style) in enumerate(_turn_lines(turn, max(width - len(head), 24), full)):
             yield Text().append(head if i == 0 else " " * len(head)).append(text, style)
 

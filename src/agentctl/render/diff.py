@@ -11,7 +11,7 @@ from agentctl.records.diffs import ABSENT, Change, Diff, MessageDiff, ToolCallDi
 from agentctl.render.clean import cut
 from agentctl.render.machine import document
 from agentctl.render.messages import call_document, call_text, message_document, message_text
-from agentctl.render.words import count, short_ids
+from agentctl.render.words import count
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,7 +22,7 @@ LABEL = 11
 
 def human(diff: Diff, width: int) -> Iterable[RenderableType]:
     """Yields what differs, left lines with `-`, right with `+`: messages, tool calls, reply, state, interrupts."""
-    common = f"common ancestor {short_ids([diff.common])[diff.common]}" if diff.common else "no common ancestor"
+    common = f"common ancestor {diff.common}" if diff.common else "no common ancestor"
     yield f"- {diff.left.target}\n+ {diff.right.target}\n{common}, {count(diff.n_common_messages, 'message')} shared"
     if diff.equal:
         yield "equal"

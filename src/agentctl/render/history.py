@@ -24,15 +24,15 @@ _COLUMNS = (
     Column("when", right=True, style="dim"),
     Column("wrote", shrink_to=10),
     Column("next", shrink_to=8),
-    Column("what happened", shrink_to=20),
+    Column("what happened", shrink_to=24),
 )
 
 
 def human(history: History, now: datetime, width: int) -> Iterable[RenderableType]:
     """Yields the header line, the notes and one flat line a checkpoint, branches in the gutter."""
-    ids = short_ids([row.id for row in history.items])
+    ids = short_ids({*history.all_ids, *(row.id for row in history.items)})
     branches = f", {count(history.n_branches, 'branch', 'branches')}" if history.n_branches > 1 else ""
-    head = f"head {ids.get(history.head, history.head[-8:])}: {history.status}"
+    head = f"head {ids.get(history.head, history.head)}: {history.status}"
     yield (f"{history.thread}  {history.store}  {count(history.n_total, 'checkpoint')}{branches}  {head}")
     for note in history.notes:
         yield f"note: {note}"

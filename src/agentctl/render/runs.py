@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import dumps
-from agentctl.records.copies import CopyReport
+from agentctl.records.copies import CopyReport, Place, command
 from agentctl.records.runs import (
     Answered,
     DiagnoseReport,
@@ -36,6 +35,7 @@ Pasteable = Callable[[str], str]
 """Makes the commands in a text work when pasted, wherever the stores are."""
 
 LABEL = 9
+DEBUG = "debug"
 VERDICT_WORDS = {
     "tool_data": "tool data",
     "not_the_cause": "not the cause",
@@ -95,7 +95,7 @@ def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableT
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if not report.dry_run:
-        yield _row("next", pasteable(f"agentctl history {shlex.quote(report.target.target)}"))
+        yield _row("next", pasteable(command("history", report.target.target)))
 
 
 def effects_words(effects: SideEffects) -> str:
@@ -130,11 +130,9 @@ def outcome(run: RunReport) -> tuple[str, str, str]:
     if run.status == "done":
         return "reply", run.reply or "(no reply)", style
     if run.status == "blocked":
-        return (
-            "blocked",
-            f"{run.error or ''}; answer it with {run.blocked_hint}" if run.blocked_hint else run.error or "",
-            style,
-        )
+        call = next((call for call in reversed(run.tool_calls) if call.served_by == "blocked"), None)
+        what = f"{call.name}({', '.join(f'{k}={dumps(v)}' for k, v in call.args.items())})" if call else run.error or ""
+        return "blocked", f"{what}; answer it with {run.blocked_hint}" if run.blocked_hint else what, style
     if run.status == "interrupted":
         asked = "; ".join(dumps(asked.get("value")) for asked in run.interrupts)
         return "asks", f"{asked}  (answer it with --resume JSON)", style
@@ -147,7 +145,8 @@ def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, chec
         yield _row("copied", copy_line(report.copies))
     yield _row("replay", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
     yield from run_lines(report.group, width)
-    yield from _tail(report.group, report.case, report.warnings, pasteable)
+    profile = report.copies[0].target.profile if report.copies else DEBUG
+    yield from _tail(report.group, profile, report.case, report.warnings, pasteable)
 
 
 def workflow_human(report: WorkflowReport, width: int, pasteable: Pasteable) -> Iterable[RenderableType]:
@@ -163,9 +162,16 @@ def workflow_human(report: WorkflowReport, width: int, pasteable: Pasteable) -> 
         yield _row("asks", f"{asked.get('id')}  {dumps(asked.get('value'))}", "yellow")
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
-    place = shlex.quote(thread)
-    command = f"agentctl resume {place} --value JSON" if run.interrupts else f"agentctl history {place}"
-    yield _row("next", pasteable(command))
+    yield _row("next", pasteable(_after(thread, run)))
+
+
+def _after(thread: str, run: RunReport) -> str:
+    """Returns the command that follows a workflow's own run: answers where it asks, else a look."""
+    if not run.interrupts:
+        return command("history", thread)
+    if len(run.interrupts) == 1:
+        return command("resume", thread, "--value", "JSON")
+    return command("resume", thread, *(f"--map={asked.get('id')}=JSON" for asked in run.interrupts))
 
 
 def answered_words(answered: Sequence[Answered]) -> str:
@@ -193,16 +199,18 @@ def fork_human(report: ForkReport, width: int, pasteable: Pasteable, *, checked:
     if report.group.runs:
         yield _row("runs", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
         yield from run_lines(report.group, width)
-    yield from _tail(report.group, report.case, report.warnings, pasteable)
+    yield from _tail(report.group, report.target.profile, report.case, report.warnings, pasteable)
 
 
-def _tail(group: RunGroup, case: str, warnings: Sequence[str], pasteable: Pasteable) -> Iterable[RenderableType]:
+def _tail(
+    group: RunGroup, profile: str, case: str, warnings: Sequence[str], pasteable: Pasteable
+) -> Iterable[RenderableType]:
     for warning in warnings:
         yield _row("warning", warning, "yellow")
     if group.runs:
-        threads = [run.thread for run in group.runs]
+        threads = [Place("", run.thread, None, profile).target for run in group.runs]
         yield _row("threads", threads[0] if len(threads) == 1 else f"{threads[0]} ... {threads[-1]}")
-        yield _row("next", pasteable(f"agentctl history {shlex.quote('debug::' + threads[0])}"))
+        yield _row("next", pasteable(command("history", threads[0])))
     if case:
         yield _row("case", case)
 
@@ -224,14 +232,14 @@ def diagnose_human(report: DiagnoseReport, width: int) -> Iterable[RenderableTyp
     if report.diff and not report.diff.equal:
         yield from _diff_lines(report, width)
     yield verdict_row(report.verdict, width)
-    for reason in report.faithfulness:
-        yield _row("", reason, "dim", width=width)
+    for i, reason in enumerate(report.faithfulness):
+        yield _row("note" if i == 0 else "", reason, "dim", width=width)
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if report.case:
         yield _row("case", report.case)
-    for i, command in enumerate(report.commands):
-        yield _row("next" if i == 0 else "", command)
+    for i, line in enumerate(report.commands):
+        yield _row("next" if i == 0 else "", line)
 
 
 def verdict_row(verdict: Verdict, width: int) -> Text:
@@ -266,19 +274,21 @@ def _fork_calls(report: DiagnoseReport) -> Iterable[ToolCallReport]:
     return [call for run in (report.fork.group.runs if report.fork else ()) for call in run.tool_calls]
 
 
-def run_plain(group: RunGroup) -> Iterable[Sequence[str | int | None]]:
-    """Yields thread, status, failed, reply, error, n_tool_calls, nodes of each run."""
+def run_plain(group: RunGroup, profile: str = DEBUG) -> Iterable[Sequence[str | int | None]]:
+    """Yields target, status, failed, reply, error, n_tool_calls, nodes of each run."""
     for run in group.runs:
         failed = "" if run.failed is None else str(run.failed).lower()
-        yield run.thread, run.status, failed, run.reply, run.error, len(run.tool_calls), ",".join(run.nodes)
+        target = Place("", run.thread, None, profile).target
+        yield target, run.status, failed, run.reply, run.error, len(run.tool_calls), ",".join(run.nodes)
 
 
 def diagnose_plain(report: DiagnoseReport) -> Iterable[Sequence[str | int | None]]:
     """Yields one row a run, its kind first, then the verdict and the commands."""
-    for row in run_plain(report.replays.group):
+    profile = report.replays.copies[0].target.profile if report.replays.copies else DEBUG
+    for row in run_plain(report.replays.group, profile):
         yield "replay", *row
-    for row in run_plain(report.fork.group) if report.fork else ():
+    for row in run_plain(report.fork.group, profile) if report.fork else ():
         yield "fork", *row
     yield "verdict", report.verdict.name, report.verdict.sentence
-    for command in report.commands:
-        yield "next", command
+    for line in report.commands:
+        yield "next", line

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Final
 
 from agentctl.records.rows import CheckpointRow
+
+EDITS: Final = ("update", "fork")
+"""Sources of checkpoints that no run of the graph made on its own.
+
+Source: langgraph 1.2.24, pregel/main.py (`update_state` writes source `update`, a run from an older checkpoint writes
+source `fork`).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +21,11 @@ class EditedHead:
     """The head descends from an edit.
 
     Attributes:
-        edit: The newest `update` or `fork` row on the head's lineage.
+        edit: Id of the newest edit on the head's lineage.
         last_head: Id of the last head without such a row: what the customer saw. None where the thread began with it.
     """
 
-    edit: CheckpointRow
+    edit: str
     last_head: str | None
 
 
@@ -27,50 +35,52 @@ def find_edit(rows: Sequence[CheckpointRow], head: str) -> EditedHead | None:
     Args:
         rows: Every row of one namespace with its metadata, in any order.
         head: Full id of the head.
-
-    The last head without an edit is the newest row that descends from no `update` or `fork` row at all. Where all
-    do, since the application itself began with one, it is the newest that does not descend from `edit`.
-
-    Source: langgraph 1.2.24, pregel/main.py (`update_state` writes source `update`, a run from an older checkpoint
-    writes source `fork`).
     """
-    by_id = {row.id: row for row in rows}
-    edit = next((row for row in _chain(by_id, head) if _is_edit(row)), None)
+    return edited_head({row.id: row.parent for row in rows}, head, {row.id for row in rows if row.source in EDITS})
+
+
+def edited_head(parents: Mapping[str, str | None], head: str, edits: Collection[str]) -> EditedHead | None:
+    """Returns the edit that the head descends from, or None.
+
+    The last head without an edit is the newest checkpoint that descends from no edit at all. Where all do, since the
+    application itself began with one, it is the newest that does not descend from the edit that is named.
+
+    Args:
+        parents: The parent of every checkpoint of one namespace, by id.
+        head: Full id of the head.
+        edits: Ids of its `update` and `fork` rows.
+    """
+    edit = next((id for id in _chain(parents, head) if id in edits), None)
     if edit is None:
         return None
-    edits = frozenset(row.id for row in rows if _is_edit(row))
-    newest_first = sorted(by_id, reverse=True)
-    for marked in (edits, frozenset((edit.id,))):
-        below = _descendants(by_id, marked)
+    newest_first = sorted(parents, reverse=True)
+    for marked in (frozenset(edits), frozenset((edit,))):
+        below = _descendants(parents, marked)
         if (last := next((id for id in newest_first if id not in below), None)) is not None:
             return EditedHead(edit, last)
     return EditedHead(edit, None)
 
 
-def _descendants(by_id: Mapping[str, CheckpointRow], marked: Set[str]) -> Set[str]:
+def _descendants(parents: Mapping[str, str | None], marked: Set[str]) -> Set[str]:
     """Returns the marked ids and all that descend from them; ids need not grow along a lineage (clocks differ)."""
     known: dict[str, bool] = {}
-    for start in by_id:
+    for start in parents:
         path: list[str] = []
         id: str | None = start
-        while id is not None and id in by_id and id not in known and id not in marked:
+        while id is not None and id in parents and id not in known and id not in marked:
             known[id] = False
             path.append(id)
-            id = by_id[id].parent
+            id = parents[id]
         below = id is not None and (id in marked or known.get(id, False))
         known.update(dict.fromkeys(path, below))
     return marked | {id for id, below in known.items() if below}
 
 
-def _is_edit(row: CheckpointRow) -> bool:
-    return row.source in ("update", "fork")
-
-
-def _chain(by_id: Mapping[str, CheckpointRow], tip: str) -> list[CheckpointRow]:
+def _chain(parents: Mapping[str, str | None], tip: str) -> list[str]:
     """Returns the parent chain, newest first; a parent that is not stored ends it."""
-    chain: list[CheckpointRow] = []
-    row = by_id.get(tip)
-    while row is not None and len(chain) < len(by_id):
-        chain.append(row)
-        row = by_id.get(row.parent) if row.parent else None
+    chain: list[str] = []
+    id: str | None = tip
+    while id is not None and id in parents and len(chain) < len(parents):
+        chain.append(id)
+        id = parents[id]
     return chain

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -24,7 +24,13 @@ _CHANGED_VALUE_BYTES: Final = 64 * 1024
 
 
 def read_history(
-    reader: Reader, thread: str, *, ns: str = "", all_namespaces: bool = False, limit: int | None = None
+    reader: Reader,
+    thread: str,
+    *,
+    ns: str = "",
+    all_namespaces: bool = False,
+    limit: int | None = None,
+    among: Collection[str] | None = None,
 ) -> History:
     """Returns a thread's checkpoints, newest first.
 
@@ -38,6 +44,7 @@ def read_history(
         ns: Namespace to list.
         all_namespaces: List every namespace of the thread, merged by time; `head` and `status` are the root's.
         limit: At most this many checkpoints; None for all.
+        among: Only these checkpoints of `ns`, such as those of a range; None for all.
 
     Raises:
         NotFound: The thread or the namespace has no checkpoints.
@@ -48,12 +55,15 @@ def read_history(
     tree = trees.get(main)
     if tree is None or tree.head is None:
         raise no_checkpoints(reader, thread, main)
-    listed = list(islice(_newest_first(trees), limit))
-    notes = Notes(i for each in trees.values() for i in each.ids)
+    newest_first = _newest_first(trees)
+    wanted = newest_first if among is None else (place for place in newest_first if place[1] in among)
+    listed = list(islice(wanted, limit))
+    all_ids = tuple(i for each in trees.values() for i in each.ids)
+    notes = Notes(all_ids)
     items = _rows(reader, thread, trees, listed, notes)
     head_tasks = StepReader(reader, thread, main, tree=tree, value_bytes=0, results=False).tasks([tree.head])[tree.head]
     about_head = of_head(reader, thread, tree, notes.edits, notes.seen, notes) if main == "" else None
-    n_total = sum(len(each.ids) for each in trees.values())
+    n_total = len(all_ids) if among is None else sum(i in among for i in all_ids)
     return History(
         store=str(reader.info),
         thread=thread,
@@ -64,6 +74,7 @@ def read_history(
         n_branches=len(set(tree.branches().values())),
         truncated=len(items) < n_total,
         notes=((about_head,) if about_head else ()) + notes.lines(),
+        all_ids=all_ids,
     )
 
 

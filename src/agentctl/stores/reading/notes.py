@@ -9,13 +9,11 @@ from typing import Final
 
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import UNKNOWN
+from agentctl.revisions.heads import EDITS, edited_head
 from agentctl.revisions.shortids import short_ids
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.steps import Step
-
-EDITS: Final = ("update", "fork")
-"""Sources of checkpoints that no run of the graph made on its own."""
 
 REASON: Final = "agentctl_reason"
 """Metadata in which our own forks keep why they were made."""
@@ -132,18 +130,16 @@ def of_head(
     if tree.head is None:
         return None
     known = {**edits, **_edits_at_branchings(reader, thread, tree, seen)}
-    chain = list(tree.chain(tree.head))
-    on_chain = [i for i in chain if i in known]
-    if not on_chain:
+    found = edited_head(tree.parents, tree.head, known.keys())
+    if found is None or found.last_head is None:
         return None
-    clean = _newest_without(tree, known)
-    if clean is None:
-        return None
-    row = known[on_chain[-1]]
+    row = known[found.edit]
     reason = row.metadata.get(REASON)
     why = f", {reason}" if isinstance(reason, str) and reason else ""
     kind = "an update" if row.source == "update" else "a fork"
-    return f"the head descends from {kind} ({notes.short(row.id)}{why}); the customer saw {notes.short(clean)}"
+    return (
+        f"the head descends from {kind} ({notes.short(row.id)}{why}); the customer saw {notes.short(found.last_head)}"
+    )
 
 
 def _edits_at_branchings(reader: Reader, thread: str, tree: Tree, seen: Collection[str]) -> Mapping[str, CheckpointRow]:
@@ -156,15 +152,3 @@ def _branch_starts(tree: Tree, seen: Collection[str]) -> Iterator[str]:
     for children in tree.children.values():
         if len(children) > 1:
             yield from (child for child in children if child not in seen)
-
-
-def _newest_without(tree: Tree, edits: Mapping[str, object]) -> str | None:
-    """Returns the newest checkpoint that is no edit and descends from none, or None."""
-    clean: dict[str, bool] = {}
-    newest: str | None = None
-    for checkpoint_id in reversed(tree.ids):
-        parent = tree.parents[checkpoint_id]
-        clean[checkpoint_id] = checkpoint_id not in edits and clean.get(parent or "", True)
-        if clean[checkpoint_id]:
-            newest = checkpoint_id
-    return newest
