@@ -79,3 +79,19 @@ def test_the_seed_and_the_writes_stay_as_they_were() -> None:
     rebuild(seed, writes)
 
     assert (seed, writes) == ([human("a", "1")], [[human("a", "2")]])
+
+
+def test_text_and_pairs_beside_whole_messages_are_messages() -> None:
+    rebuilt = rebuild(NO_SEED, [[["user", "hello"]], [human("b", "2")], "and more"])
+
+    assert rebuilt.known
+    assert rebuilt.value == [
+        {"role": "user", "content": "hello"},
+        human("b", "2"),
+        {"type": "human", "content": "and more"},
+    ]
+
+
+def test_text_alone_is_a_message_in_a_channel_of_that_name_only() -> None:
+    assert rebuild(NO_SEED, ["hello"], channel="messages").value == [{"type": "human", "content": "hello"}]
+    assert not rebuild(NO_SEED, [["first line"], ["second line"]], channel="log").known

@@ -5,8 +5,8 @@ when it loads one. The reducer is code of the graph, so only those are known her
 messages, and the virtual files of deep agents. All values are inert.
 
 Source: DeltaChannel.replay_writes, langgraph/channels/delta.py, and _messages_delta_reducer,
-langgraph/pregel/_messages.py (langgraph 1.2.24); _file_data_delta_reducer, deepagents/middleware/filesystem.py
-(deepagents 0.7.32).
+langgraph/pregel/_messages.py (langgraph 1.2.24); _messages_delta_reducer, deepagents/_messages_reducer.py, and
+_file_data_delta_reducer, deepagents/middleware/filesystem.py (deepagents 0.7.32).
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from agentctl.codec.inert import TYPE, VALUE
-from agentctl.codec.messages import REMOVE_ALL, is_message_list, message_of
+from agentctl.codec.messages import REMOVE_ALL, coerced_message, is_message_list, message_of
 
+_MESSAGES: Final = "messages"
 _OVERWRITE_KEY: Final = "__overwrite__"
 _OVERWRITE_TYPE: Final = "langgraph.types.Overwrite"
 _SNAPSHOT_TYPE: Final = "langgraph.checkpoint.serde.types._DeltaSnapshot"
@@ -44,17 +45,21 @@ class Rebuilt:
     known: bool
 
 
-def rebuild(seed: object, writes: Sequence[object]) -> Rebuilt:
+def rebuild(seed: object, writes: Sequence[object], *, channel: str = "") -> Rebuilt:
     """Folds writes into a seed, as LangGraph does when it loads the channel.
+
+    Text and [role, text] pairs are messages too, where the channel is named `messages` or a whole message is among
+    the values: a deep agent's first input is stored as it was given.
 
     Args:
         seed: Inert value stored at the nearest ancestor that stores one, or NO_SEED.
         writes: Inert writes after it, oldest first, those of one checkpoint ordered by task path, task id and idx.
+        channel: The channel's name.
     """
     base, rest = _after_last_overwrite(snapshot_value(seed), writes)
     if not rest and not isinstance(base, _NoSeed):
         return Rebuilt(base, known=True)
-    reducer = _reducer_of(base, rest)
+    reducer = _reducer_of(base, rest, channel)
     if reducer is None:
         unknown: dict[str, object] = {"$writes": list(rest)}
         return Rebuilt(unknown if isinstance(base, _NoSeed) else {"$seed": base, **unknown}, known=False)
@@ -94,26 +99,33 @@ def _after_last_overwrite(seed: object, writes: Sequence[object]) -> tuple[objec
 _Reducer = Callable[[object, Sequence[object]], object]
 
 
-def _reducer_of(base: object, writes: Sequence[object]) -> _Reducer | None:
+def _reducer_of(base: object, writes: Sequence[object], channel: str) -> _Reducer | None:
     seeds = () if isinstance(base, _NoSeed) or base in ([], {}) else (base,)
     if not seeds and not writes:
         return None
-    if all(is_message_list(s) for s in seeds) and all(_is_message_write(w) for w in writes):
+    if all(is_message_list(s) for s in seeds) and _are_message_writes(
+        writes, certain=bool(seeds) or channel == _MESSAGES
+    ):
         return _fold_messages
     if all(_is_files(value) for value in (*seeds, *writes)):
         return _fold_files
     return None
 
 
-def _is_message_write(write: object) -> bool:
-    return all(message_of(item) is not None for item in (write if isinstance(write, list) else [write]))
+def _are_message_writes(writes: Sequence[object], *, certain: bool) -> bool:
+    items = _flat(writes)
+    whole = [message_of(item) is not None for item in items]
+    return all(whole) or ((certain or any(whole)) and all(coerced_message(item) is not None for item in items))
+
+
+def _flat(writes: Sequence[object]) -> list[object]:
+    """Returns the items of all writes. Only a list holds several."""
+    return [item for write in writes for item in (write if isinstance(write, list) else [write])]
 
 
 def _fold_messages(base: object, writes: Sequence[object]) -> object:
     state = list(base) if isinstance(base, list) else []
-    flat: list[object] = []
-    for write in writes:
-        flat.extend(write if isinstance(write, list) else [write])
+    flat = [item if (message := coerced_message(item)) is None else message.raw for item in _flat(writes)]
     for position in range(len(flat) - 1, -1, -1):
         if _identity(flat[position]) == ("remove", REMOVE_ALL):
             state, flat = [], flat[position + 1 :]

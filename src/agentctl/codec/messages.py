@@ -92,7 +92,20 @@ def coerced_messages(value: object) -> tuple[Message, ...]:
     Besides messages that takes what `add_messages` takes: text (a human message) and [role, text] pairs.
     """
     items = value if isinstance(value, list) and not _is_pair(value) else [value]
-    return tuple(message for item in items if (message := _coerced(item)) is not None)
+    return tuple(message for item in items if (message := coerced_message(item)) is not None)
+
+
+def coerced_message(item: object) -> Message | None:
+    """Returns the message that one item of a write is: a message, text, or a [role, text] pair; None for the rest.
+
+    Source: convert_to_messages, langchain_core/messages/utils.py (langchain-core 1.8.3).
+    """
+    if isinstance(item, str):
+        return Message("human", None, item, item, raw={"type": "human", "content": item})
+    if _is_pair(item):
+        role, text = cast(Sequence[str], item)
+        return Message(_ROLES.get(role, "other"), None, text, text, raw={"role": role, "content": text})
+    return message_of(item)
 
 
 def text_of(content: object) -> str:
@@ -167,15 +180,6 @@ def _parsed(arguments: object) -> tuple[object, bool]:
     except ValueError:
         return arguments, False
     return (parsed, True) if isinstance(parsed, dict) else (arguments, False)
-
-
-def _coerced(item: object) -> Message | None:
-    if isinstance(item, str):
-        return Message("human", None, item, item, raw={"type": "human", "content": item})
-    if _is_pair(item):
-        role, text = cast(Sequence[str], item)
-        return Message(_ROLES.get(role, "other"), None, text, text, raw={"role": role, "content": text})
-    return message_of(item)
 
 
 def _is_pair(item: object) -> bool:

@@ -135,7 +135,8 @@ class _Gathering:
         if seed is None and not writes:
             return
         try:
-            rebuilt = rebuild(NO_SEED if seed is None else decode(seed), [decode(write) for write in writes])
+            value = NO_SEED if seed is None else decode(seed)
+            rebuilt = rebuild(value, [decode(write) for write in writes], channel=channel)
         except DecodeError as error:
             self._unreadable[channel] = f"a write it is rebuilt from cannot be read: {error.message}"
             return
