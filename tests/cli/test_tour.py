@@ -9,9 +9,11 @@ from typing import Any
 import psycopg
 import pytest
 
+from agentctl.cli.tour import exit_code
 from agentctl.cli.touring import example
 from agentctl.cli.touring.walk import problem_of
-from agentctl.records.tour import Incident
+from agentctl.records.runs import SideEffects
+from agentctl.records.tour import Incident, TourReport
 from agentctl.stores.fingerprint import differences, fingerprint
 from agentctl.stores.postgres.reading_role import as_user, reading_role
 from agentctl.testing import run_cli
@@ -96,7 +98,8 @@ def test_where_seeding_fails_the_store_of_the_tour_before_stays(tmp_path: Path) 
     before = fingerprint(str(tmp_path / ".agentctl" / "tour" / "prod.sqlite"))
     write_project(tmp_path, before_seeding="raise RuntimeError('the back office burnt down')")
     done = tour(tmp_path)
-    assert done.code != 0
+    assert done.code == 6
+    assert "the back office burnt down" in done.err
     assert fingerprint(str(tmp_path / ".agentctl" / "tour" / "prod.sqlite")) == before
     assert sorted(path.name for path in (tmp_path / ".agentctl").iterdir()) == ["tour"]
 
@@ -119,6 +122,17 @@ def test_a_production_store_that_was_written_meanwhile_exits_1_and_is_named(
     done = tour(tmp_path, "--json")
     assert (done.code, done.json["store_unchanged"]) == (1, False)
     assert "prod.sqlite" in done.json["changed"]
+
+
+@pytest.mark.parametrize(
+    ("escaped", "changed", "unchanged", "code"),
+    [(0, (), True, 0), (1, (), True, 5), (0, ("public.checkpoints",), True, 1), (0, (), False, 1)],
+)
+def test_the_exit_code_is_an_alarm_where_anything_escaped(
+    escaped: int, changed: tuple[str, ...], unchanged: bool, code: int
+) -> None:
+    effects = SideEffects(escaped=escaped)
+    assert exit_code(TourReport("prod", (), effects, unchanged, changed, ())) == code
 
 
 def test_a_workflow_without_incidents_is_refused_by_name(tmp_path: Path) -> None:

@@ -41,9 +41,10 @@ def install_wheel(wheel: Path, folder: Path, *, without: Collection[str] = ()) -
 
 def _dependencies(folder: Path, without: Collection[str]) -> Path:
     """Makes a folder of links to what is installed here, but for some packages and for this project itself."""
+    own = ("agentctl", "langgraph_agentctl", "_editable_impl_langgraph_agentctl")
     folder.mkdir()
     for path in Path(sysconfig.get_path("purelib")).iterdir():
         name = path.name.partition(".")[0].partition("-")[0]
-        if name not in without and not name.startswith("langgraph_agentctl") and path.suffix != ".pth":
+        if name not in {*without, *own} and path.suffix != ".pth":
             (folder / path.name).symlink_to(path)
     return folder

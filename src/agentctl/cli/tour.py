@@ -69,7 +69,7 @@ def tour(
     )
     if not env.is_terminal:
         _tell(env, rendering.closing(report))
-    raise typer.Exit(_exit_code(report))
+    raise typer.Exit(exit_code(report))
 
 
 def _project(env: Env, folder: str | None) -> Config:
@@ -97,7 +97,8 @@ def _tell(env: Env, parts: Iterable[RenderableType]) -> None:
     env.stderr.flush()
 
 
-def _exit_code(report: TourReport) -> int:
+def exit_code(report: TourReport) -> int:
+    """Returns 5 where a tool call escaped, 1 where anything else is not as it must be, else 0."""
     if report.side_effects.escaped:
         return Escaped.exit_code
     return 0 if report.as_expected else ANSWER_IS_NO

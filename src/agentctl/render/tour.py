@@ -54,7 +54,11 @@ def incident_head(incident: Incident, told: str, width: int) -> Iterable[Rendera
 
 def human(report: TourReport, width: int) -> Iterable[RenderableType]:
     """Yields the table, what stayed as it was, and what to type next."""
-    several = len({item.workflow for item in report.items}) > 1
+    from rich.text import Text
+
+    workflows = {item.workflow: None for item in report.items}
+    several = len(workflows) > 1
+    yield Text(f"{', '.join(workflows)}: {count(len(report.items), 'incident')}", "bold")
     yield from grid(_COLUMNS, [_cells(item, several) for item in report.items], width)
     yield ""
     yield from closing(report)

@@ -14,7 +14,8 @@ from agentctl.cli.touring.stage import Stage
 from agentctl.config.debug import sqlite_file
 from agentctl.config.load import STORE_VARIABLE, Config
 from agentctl.config.profiles import DEBUG
-from agentctl.errors import ConfigError, Refused, UsageError
+from agentctl.errors import AgentctlError, ConfigError, Refused, UsageError
+from agentctl.sandbox.failures import graph_failed
 from agentctl.stores.fingerprint import fingerprint
 from agentctl.stores.open import open_reader
 from agentctl.stores.urls import hide_password, parse_store_url
@@ -79,6 +80,7 @@ def seed_production(
     Raises:
         UsageError: `store` is no Postgres database.
         Refused: it holds threads that seeding would go on with.
+        GraphFailed: a workflow or what it calls raised.
     """
     if store is not None:
         if parse_store_url(store).kind != "postgres":
@@ -118,7 +120,12 @@ def forget_earlier_walk(project: Path) -> None:
 
 
 def _seeded(stages: Iterable[Stage], url: str, now: datetime) -> dict[str, str]:
-    return {thread: reply for stage in stages for thread, reply in stage.seed(url, now=now).items()}
+    try:
+        return {thread: reply for stage in stages for thread, reply in stage.seed(url, now=now).items()}
+    except AgentctlError:
+        raise
+    except Exception as error:
+        raise graph_failed("seeding", error) from error
 
 
 def _refuse_used(store: str, threads: set[str]) -> None:
