@@ -17,9 +17,11 @@ _CONTROLS = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):[^\s@/]+@", re.IGNORECASE)
 _SECRET_NAME = re.compile(
-    r"(?:^|[_\-.])(?:api[_-]?key|access[_-]?key|secret|password|passwd|pwd|token|authorization|auth|credential)s?(?:$|[_\-.])",
+    r"(?:^|[_\-.])(?:(?:api|access|private)[_-]?key|secret|password|passwd|pwd|token|jwt|cookie|authorization|auth"
+    r"|credential)s?(?:$|[_\-.])",
     re.IGNORECASE,
 )
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_SHAPE = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abpr]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16})\b"
 )
@@ -45,8 +47,8 @@ def hide_secrets(text: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Tells whether a metadata or configuration key names a secret."""
-    return bool(_SECRET_NAME.search(name))
+    """Tells whether a metadata or configuration key names a secret, in snake_case, kebab-case or camelCase."""
+    return bool(_SECRET_NAME.search(_HUMP.sub("_", name)))
 
 
 def clean_metadata(metadata: Mapping[str, object]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from agentctl.records.runs import (
     SideEffects,
     WorkflowReport,
 )
+from agentctl.render.clean import clean_metadata
 from agentctl.render.diff import body, place
 from agentctl.render.machine import document
 
@@ -139,7 +140,7 @@ def plan_object(plan: Plan) -> dict[str, object]:
         "nodes": list(plan.nodes),
         "tools": [{"name": tool.name, "effect": tool.effect, "served_by": tool.served_by} for tool in plan.tools],
         "interrupts": list(plan.interrupts),
-        "configurable": dict(plan.configurable),
+        "configurable": clean_metadata(plan.configurable),
         "model": plan.model,
         "masked": plan.masked,
         "graph": plan.graph,

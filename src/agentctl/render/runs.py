@@ -24,7 +24,7 @@ from agentctl.records.runs import (
     WorkflowReport,
 )
 from agentctl.render import diff as diff_rendering
-from agentctl.render.clean import clean, cut
+from agentctl.render.clean import clean, clean_metadata, cut
 from agentctl.render.words import count, names, percent_interval, size
 
 if TYPE_CHECKING:
@@ -68,9 +68,8 @@ def plan_lines(plan: Plan, verb: str) -> list[str]:
     lines += [f"  tools from {source}: {', '.join(tools)}" for source, tools in by_source.items()]
     lines += [f"  will stop at: {asked} (answer it with --resume JSON)" for asked in plan.interrupts]
     if plan.configurable:
-        lines.append(
-            "  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in plan.configurable.items())
-        )
+        shown = clean_metadata(plan.configurable)
+        lines.append("  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in shown.items()))
     masked = "" if plan.masked else ", prompts not masked"
     lines.append(f"  graph: {plan.graph}; model: {plan.model}{masked}; isolation: {plan.isolation}")
     return lines + [f"  warning: {warning}" for warning in plan.warnings]
