@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import typer
 
 from agentctl.cli import options
@@ -35,12 +37,13 @@ def history(
     """
     env = ctx.obj
     with open_target(env, target, where, ranges=True) as opened:
-        from agentctl.stores.reading.history import read_history
+        from agentctl.stores.reading.history import iter_history, read_history
 
         ns, among = _wanted(opened)
         if among is not None and everything:
             raise UsageError("--all lists every namespace, and a revision or --branch names checkpoints of one")
-        listing = read_history(
+        rows = partial(
+            iter_history,
             opened.reader,
             opened.thread,
             ns=ns,
@@ -48,12 +51,13 @@ def history(
             limit=page_size(env, limit),
             among=among,
         )
+        listing = partial(read_history, *rows.args, **rows.keywords)
         emit(
             env,
             Answer(
-                human=lambda width: rendering.human(listing, env.now(), width),
-                plain=lambda: rendering.plain(listing),
-                document=lambda: rendering.as_document(listing),
+                human=lambda width: rendering.human(listing(), env.now(), width),
+                plain=lambda: rendering.plain(rows()),
+                document=lambda: rendering.as_document(listing()),
             ),
         )
 

@@ -14,13 +14,11 @@ from agentctl.cli.output import warn
 from agentctl.config.load import Config, load_config
 from agentctl.config.stores import StoreChoice
 from agentctl.revisions.grammar import Range, Revision
-from agentctl.revisions.heads import find_edit
-from agentctl.revisions.namespaces import pick_namespace
-from agentctl.revisions.resolve import RangeResolution, resolve, resolve_range
-from agentctl.revisions.scope import Resolution, find_id
 from agentctl.revisions.target import Target, parse_target
 
 if TYPE_CHECKING:
+    from agentctl.revisions.resolve import RangeResolution
+    from agentctl.revisions.scope import Resolution
     from agentctl.stores.base import Reader
     from agentctl.stores.reading.facts import StoredFacts
 
@@ -101,6 +99,8 @@ class Opened:
         Raises:
             NotFound: the thread has no such namespace.
         """
+        from agentctl.revisions.namespaces import pick_namespace
+
         return pick_namespace(self.ns, self.facts.namespaces(), self.thread) if self.ns else ""
 
     def branch_id(self, ns: str) -> str | None:
@@ -109,6 +109,8 @@ class Opened:
         Raises:
             NotFound: no such checkpoint in the namespace.
         """
+        from agentctl.revisions.scope import find_id
+
         return find_id(self.branch, self.facts, ns) if self.branch else None
 
     @cached_property
@@ -122,6 +124,8 @@ class Opened:
         """Returns both ends of a range, or None where the target names one checkpoint."""
         if not isinstance(self.target.rev, Range):
             return None
+        from agentctl.revisions.resolve import resolve_range
+
         return resolve_range(self.target.rev, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
 
     def chain(self, ns: str, tip: str) -> tuple[str, ...]:
@@ -134,11 +138,15 @@ class Opened:
 
     def resolve(self, revision: Revision | None = None) -> Resolution:
         """Returns the one checkpoint that the target names, or that another revision names in its thread."""
+        from agentctl.revisions.resolve import resolve
+
         wanted = revision or self.target.one
         return resolve(wanted, self.facts, ns=self.ns, branch=self.branch, now=self.env.now())
 
     def edit_notes(self) -> tuple[str, ...]:
         """Returns a note where the head descends from an edit and no branch was chosen: the customer saw another."""
+        from agentctl.revisions.heads import find_edit
+
         if self.branch is not None:
             return ()
         rows = self.reader.rows(self.thread)

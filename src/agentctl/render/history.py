@@ -69,9 +69,9 @@ def wrote(row: HistoryRow) -> str:
     return names(row.wrote)
 
 
-def plain(history: History) -> Iterable[Sequence[str | int | None]]:
+def plain(rows: Iterable[HistoryRow]) -> Iterable[Sequence[str | int | None]]:
     """Yields id, parent, ns, step, source, at, wrote, next, branch, summary; lists are comma-separated."""
-    for row in history.items:
+    for row in rows:
         yield (
             row.id,
             row.parent,

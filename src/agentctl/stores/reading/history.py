@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -49,6 +50,59 @@ def read_history(
     Raises:
         NotFound: The thread or the namespace has no checkpoints.
     """
+    page = _page(reader, thread, ns, all_namespaces, limit, among)
+    tree, all_ids = page.trees[page.main], page.notes.ids
+    items = tuple(_rows(reader, thread, page))
+    notes = page.notes
+    head = page.head
+    head_tasks = StepReader(reader, thread, page.main, tree=tree, value_bytes=0, results=False).tasks([head])[head]
+    about_head = of_head(reader, thread, tree, notes.edits, notes.seen, notes) if page.main == "" else None
+    n_total = len(all_ids) if among is None else sum(i in among for i in all_ids)
+    return History(
+        store=str(reader.info),
+        thread=thread,
+        head=head,
+        status=status_of(head_tasks),
+        items=items,
+        n_total=n_total,
+        n_branches=len(set(tree.branches().values())),
+        truncated=len(items) < n_total,
+        notes=((about_head,) if about_head else ()) + notes.lines(),
+        all_ids=all_ids,
+    )
+
+
+def iter_history(
+    reader: Reader,
+    thread: str,
+    *,
+    ns: str = "",
+    all_namespaces: bool = False,
+    limit: int | None = None,
+    among: Collection[str] | None = None,
+) -> Iterator[HistoryRow]:
+    """Yields the same rows one by one, each read when it is asked for but for the ids: whoever stops early pays less.
+
+    Raises:
+        NotFound: The thread or the namespace has no checkpoints.
+    """
+    yield from _rows(reader, thread, _page(reader, thread, ns, all_namespaces, limit, among))
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """What is listed: the trees of its namespaces, the namespace whose head counts, and (namespace, id) by age."""
+
+    trees: Mapping[str, Tree]
+    main: str
+    head: str
+    listed: tuple[tuple[str, str], ...]
+    notes: Notes
+
+
+def _page(
+    reader: Reader, thread: str, ns: str, all_namespaces: bool, limit: int | None, among: Collection[str] | None
+) -> _Page:
     names = sorted(reader.namespaces(thread)) if all_namespaces else [ns]
     trees = {name: read_tree(reader, thread, name) for name in names}
     main = "" if all_namespaces and "" in trees else ns if ns in trees else next(iter(trees), ns)
@@ -57,24 +111,8 @@ def read_history(
         raise no_checkpoints(reader, thread, main)
     newest_first = _newest_first(trees)
     wanted = newest_first if among is None else (place for place in newest_first if place[1] in among)
-    listed = list(islice(wanted, limit))
-    all_ids = tuple(i for each in trees.values() for i in each.ids)
-    notes = Notes(all_ids)
-    items = _rows(reader, thread, trees, listed, notes)
-    head_tasks = StepReader(reader, thread, main, tree=tree, value_bytes=0, results=False).tasks([tree.head])[tree.head]
-    about_head = of_head(reader, thread, tree, notes.edits, notes.seen, notes) if main == "" else None
-    n_total = len(all_ids) if among is None else sum(i in among for i in all_ids)
-    return History(
-        store=str(reader.info),
-        thread=thread,
-        head=tree.head,
-        status=status_of(head_tasks),
-        items=tuple(items),
-        n_total=n_total,
-        n_branches=len(set(tree.branches().values())),
-        truncated=len(items) < n_total,
-        notes=((about_head,) if about_head else ()) + notes.lines(),
-        all_ids=all_ids,
+    return _Page(
+        trees, main, tree.head, tuple(islice(wanted, limit)), Notes(i for each in trees.values() for i in each.ids)
     )
 
 
@@ -84,16 +122,14 @@ def _newest_first(trees: Mapping[str, Tree]) -> Iterator[tuple[str, str]]:
     return ((ns, checkpoint_id) for checkpoint_id, ns in heapq.merge(*lists, reverse=True))
 
 
-def _rows(
-    reader: Reader, thread: str, trees: Mapping[str, Tree], listed: list[tuple[str, str]], notes: Notes
-) -> list[HistoryRow]:
-    """Returns the rows of the listed checkpoints, in their order."""
+def _rows(reader: Reader, thread: str, page: _Page) -> Iterator[HistoryRow]:
+    """Yields the rows of the listed checkpoints, in their order."""
     by_ns: dict[str, Iterator[HistoryRow]] = {}
-    for ns, tree in trees.items():
-        ids = [checkpoint_id for name, checkpoint_id in listed if name == ns]
-        by_ns[ns] = _namespace_rows(reader, thread, ns, tree, ids, notes)
-    found = (next(by_ns[ns], None) for ns, _ in listed)
-    return [row for row in found if row is not None]
+    for ns, tree in page.trees.items():
+        ids = [checkpoint_id for name, checkpoint_id in page.listed if name == ns]
+        by_ns[ns] = _namespace_rows(reader, thread, ns, tree, ids, page.notes)
+    found = (next(by_ns[ns], None) for ns, _ in page.listed)
+    yield from (row for row in found if row is not None)
 
 
 def _namespace_rows(

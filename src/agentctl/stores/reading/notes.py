@@ -30,7 +30,7 @@ class Notes:
     """
 
     def __init__(self, ids: Iterable[str]) -> None:
-        self._ids = tuple(ids)
+        self.ids = tuple(ids)
         self._short: Mapping[str, str] | None = None
         self._lines: dict[str, list[str]] = {"missing": [], "dangling": [], "half_done": [], "damaged": []}
         self._dropped: dict[str, int] = dict.fromkeys(self._lines, 0)
@@ -59,7 +59,7 @@ class Notes:
     def short(self, checkpoint_id: str) -> str:
         """Returns the short form of an id, the id itself where it is not of this thread."""
         if self._short is None:
-            self._short = short_ids(self._ids)
+            self._short = short_ids(self.ids)
         return self._short.get(checkpoint_id, checkpoint_id)
 
     def lines(self) -> tuple[str, ...]:
