@@ -246,9 +246,10 @@ def test_an_integer_beyond_64_bits_cannot_go_back_to_sqlite(tmp_path: Path, fres
         connection.execute(
             "UPDATE checkpoints SET checkpoint = jsonb_set(checkpoint, '{channel_values,small}', '1e30')"
         )
-    reader, writer = open_reader(fresh_postgres_url), open_writer(str(tmp_path / "new.sqlite"))
-    with pytest.raises(Refused, match="channel small: integer beyond 64 bits"):
-        copy(reader, writer, [whole(reader, thread="big")])
+    with closing(open_reader(fresh_postgres_url)) as reader:
+        writer = open_writer(str(tmp_path / "new.sqlite"))
+        with pytest.raises(Refused, match="channel small: integer beyond 64 bits"):
+            copy(reader, writer, [whole(reader, thread="big")])
     assert not (tmp_path / "new.sqlite").exists()
 
 
