@@ -156,6 +156,21 @@ def test_relative_imports_in_a_package_work_without_a_project_file(tmp_path: Pat
         assert loaded.spec.module == "shop.agent.graph"
 
 
+def test_relative_imports_work_where_the_folder_of_the_file_is_the_package(tmp_path: Path) -> None:
+    write(tmp_path, "", "kiosk/__init__.py", prelude="")
+    write(tmp_path, "WORD = 'x'", "kiosk/words.py", prelude="")
+    file = write(tmp_path, "from .words import WORD\ngraph = builder.compile()", "kiosk/graph.py")
+    with load_graph(f"{file}:graph") as loaded:
+        assert loaded.spec.module == "kiosk.graph"
+
+
+def test_a_relative_import_outside_a_package_says_how_to_name_the_module(tmp_path: Path) -> None:
+    write(tmp_path, "WORD = 'x'", "loose/words.py", prelude="")
+    with pytest.raises(GraphFailed) as caught:
+        load(tmp_path / "loose", "from .words import WORD")
+    assert "--graph package.module:attr" in (caught.value.hint or "")
+
+
 def test_a_dotted_module_is_imported_from_the_working_folder(tmp_path: Path) -> None:
     write(tmp_path, "graph = builder.compile()", "shop2/graph.py")
     with load_graph("shop2.graph:graph", cwd=tmp_path) as loaded:

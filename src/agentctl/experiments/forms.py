@@ -287,7 +287,8 @@ class _FileReader:
         try:
             return self._read(path)
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{flag} cannot read {path}: {error}") from error
+            hint = f"{flag} takes a file: write the JSON into one" if path.lstrip()[:1] in ("{", "[") else None
+            raise UsageError(f"{flag} cannot read {path}: {_reason(error)}", hint=hint) from error
 
     def json(self, path: str, flag: str) -> object:
         text = self.text(path.removeprefix("@"), flag)
@@ -296,6 +297,10 @@ class _FileReader:
         except ValueError as error:
             raise UsageError(f"{flag}: {path} is not JSON: {error}") from error
         return value
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8 text"
 
 
 def _split(text: str, flag: str, form: str) -> tuple[str, str]:

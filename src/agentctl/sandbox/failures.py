@@ -25,10 +25,15 @@ def graph_failed(spec: str, error: BaseException) -> GraphFailed:
             traceback=user_traceback(error),
             hint=f"add --env {variable}=DUMMY, or set {variable} yourself",
         )
-    hint = None
+    return GraphFailed(f"{spec} cannot be loaded ({said})", traceback=user_traceback(error), hint=_import_hint(error))
+
+
+def _import_hint(error: BaseException) -> str | None:
     if isinstance(error, ModuleNotFoundError):
-        hint = f"install what the graph imports beside agentctl: {error.name} is not in this environment"
-    return GraphFailed(f"{spec} cannot be loaded ({said})", traceback=user_traceback(error), hint=hint)
+        return f"install what the graph imports beside agentctl: {error.name} is not in this environment"
+    if isinstance(error, ImportError) and "no known parent package" in str(error):
+        return "name it as a module, from the folder above its package: --graph package.module:attr"
+    return None
 
 
 def missing_variable(error: BaseException) -> str | None:

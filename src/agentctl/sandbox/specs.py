@@ -75,7 +75,7 @@ def _paths(project: Path, file: Path | None) -> tuple[Path, ...]:
         package = file.parent
         while (package.parent / "__init__.py").is_file():
             package = package.parent
-        if not package.is_relative_to(project) or not _is_importable(package.relative_to(project)):
+        if not _is_importable_below(project, package):
             paths.append(package.parent)
     return tuple(dict.fromkeys(paths))
 
@@ -105,6 +105,11 @@ def _module_name(file: Path, paths: tuple[Path, ...]) -> str:
             if not _is_taken(name, file):
                 return name
     return f"{OWN_NAME}{abs(hash(file)):x}"
+
+
+def _is_importable_below(project: Path, package: Path) -> bool:
+    inside = package.is_relative_to(project) and package != project
+    return inside and _is_importable(package.relative_to(project))
 
 
 def _is_importable(relative: Path) -> bool:
