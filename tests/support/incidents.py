@@ -44,10 +44,14 @@ def experiments() -> dict[str, tuple[str, Experiment]]:
 
 @contextmanager
 def seeded_store(folder: Path, url: str = "") -> Iterator[SeededStore]:
-    """Seeds every incident among a few ordinary threads: into a SQLite file of the folder, or a Postgres database."""
+    """Seeds every incident among a few ordinary threads: into a SQLite file of the folder, or a Postgres database.
+
+    Check files are where the incidents say, from the folder.
+    """
     folder.mkdir(exist_ok=True)
     with running(folder / "backoffice.sqlite") as backoffice:
         seed(url or str(folder / "prod.sqlite"), backoffice, now=NOW, n_ordinary=3)
+        (folder / "fixtures").symlink_to(REPOSITORY / "fixtures")
         (folder / "agentctl.yaml").write_text(yaml.safe_dump(_configuration(folder)), encoding="utf-8")
         yield SeededStore(folder, url or str(folder / "prod.sqlite"), "" if url else "prod", backoffice)
 
