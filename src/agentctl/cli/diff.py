@@ -10,6 +10,7 @@ from agentctl.cli import options
 from agentctl.cli.opening import Opened, Stores, open_in, open_stores
 from agentctl.cli.output import Answer, emit
 from agentctl.errors import UsageError
+from agentctl.records.copies import command
 from agentctl.render import diff as rendering
 
 
@@ -65,5 +66,6 @@ def _sides(stores: Stores, left: str, right: str | None, ns: str | None) -> list
     opened = open_in(stores, left, ns=ns, ranges=True)
     pair = opened.resolve_range()
     if pair is None:
-        raise UsageError("diff takes two targets, or one range", hint=f"agentctl diff {left}~ {left}")
+        place = opened.facts.place
+        raise UsageError("diff takes two targets, or one range", hint=command("diff", f"{place}@head~", place))
     return [(opened, found.ns, found.id) for found in (pair.left, pair.right)]

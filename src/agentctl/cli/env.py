@@ -57,9 +57,18 @@ class Env:
         return _COMMAND.sub(lambda match: _with_flags(match, flags), text) if flags else text
 
     @property
-    def colour(self) -> bool:
-        """Whether the answer may be coloured: a terminal, and NO_COLOR not set."""
-        return self.is_terminal and not self.environ.get("NO_COLOR")
+    def styled(self) -> bool:
+        """Whether the answer may be coloured: a terminal that is not dumb, and NO_COLOR not set."""
+        return self.is_terminal and self._may_style
+
+    @property
+    def err_styled(self) -> bool:
+        """Whether stderr may be coloured."""
+        return self.err_is_terminal and self._may_style
+
+    @property
+    def _may_style(self) -> bool:
+        return not self.environ.get("NO_COLOR") and self.environ.get("TERM") != "dumb"
 
 
 def store_flags(argv: Sequence[str]) -> dict[str, str]:

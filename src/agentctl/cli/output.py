@@ -31,18 +31,21 @@ class Answer:
 
 
 def console(env: Env, *, stderr: bool = False) -> Console:
-    """Returns a Rich console that interprets nothing in what it prints: no markup, no emoji, no highlighting."""
+    """Returns a Rich console that interprets nothing in what it prints: no markup, no emoji, no highlighting.
+
+    Without a terminal, with NO_COLOR or on a dumb terminal it writes no escape sequence at all.
+    """
     from rich.console import Console
 
-    terminal = env.err_is_terminal if stderr else env.is_terminal
+    styled = env.err_styled if stderr else env.styled
     return Console(
         file=env.stderr if stderr else env.stdout,
         width=env.width,
         markup=False,
         emoji=False,
         highlight=False,
-        force_terminal=terminal,
-        no_color=not terminal or bool(env.environ.get("NO_COLOR")),
+        force_terminal=styled,
+        no_color=not styled,
         soft_wrap=False,
         legacy_windows=False,
     )

@@ -130,9 +130,8 @@ def _call(opened: Opened, name_or_id: str) -> Answer:
     site = resolve_call(
         name_or_id, opened.target.one, opened.facts, ns=opened.ns, branch=opened.branch, now=opened.env.now()
     )
-    place = str(opened.target).rpartition("@")[0] if opened.target.explicit else str(opened.target)
     return Answer(
-        human=lambda width: rendering.call_human(site, place),
+        human=lambda width: rendering.call_human(site, opened.facts.place),
         plain=lambda: [
             ("name", site.name),
             ("id", site.id),

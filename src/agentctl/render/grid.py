@@ -72,6 +72,7 @@ def grid(
             text.append(shown, style=style)
             if not last:
                 text.append(("" if column.right else fill) + " " * GAP)
+        text.rstrip()
         return text
 
     titles = [Cell(column.title) for column in columns]

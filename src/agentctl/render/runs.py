@@ -94,7 +94,7 @@ def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableT
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if not report.dry_run:
-        yield _row("next", pasteable(command("history", report.target.target)))
+        yield _row("next", pasteable(command("history", replace(report.target, id=None).target)))
 
 
 def effects_words(effects: SideEffects) -> str:
