@@ -463,3 +463,23 @@ def test_metadata_is_kept_as_it_is_but_for_the_provenance(source: Reader, postgr
     assert {json.dumps(dict(row.metadata), sort_keys=True) for row in others} == {
         json.dumps({"step": 1, "thread_id": THREAD}, sort_keys=True)
     }
+
+
+@pytest.mark.parametrize("kind", ["target", "postgres"])
+def test_a_thread_of_any_saver_is_copied(
+    source: Reader, kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """A saver hands out no task paths, so those of the copy are empty; values and order stay."""
+    writer: Writer = request.getfixturevalue(kind)
+    (tmp_path / "given.py").write_text(
+        "from langgraph.checkpoint.sqlite import SqliteSaver\n"
+        f"def saver():\n    return SqliteSaver.from_conn_string({source.info.url!r})\n"
+    )
+    with closing(open_reader(f"{tmp_path / 'given.py'}:saver")) as reader:
+        (report,) = copy(reader, writer, [whole(reader)])
+    assert (report.verified, report.n_checkpoints) == (True, len(source.rows(THREAD)))
+    target_url = (
+        str(tmp_path / "debug" / "debug.sqlite") if kind == "target" else request.getfixturevalue("fresh_postgres_url")
+    )
+    with stock_saver(source.info.url) as original, stock_saver(target_url) as copied:
+        assert [one[:6] for one in tuples(copied, "copy")] == [one[:6] for one in tuples(original, THREAD)]
