@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agentctl.errors import Refused, StoreError
 from agentctl.stores.open import open_reader, open_writer
-from agentctl.stores.urls import StoreUrl, hide_password, parse_store_url
+from agentctl.stores.urls import StoreUrl, hide_password, parse_store_url, same_store
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,35 @@ def test_a_saver_cannot_be_a_target(tmp_path: Path) -> None:
     with pytest.raises(Refused) as caught:
         open_writer(f"{tmp_path}/stores.py:production")
     assert "--to" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("threads.sqlite", "sqlite:///./threads.sqlite"),
+        ("postgres://app:secret@DB.example/prod", "postgresql://reader@db.example:5432/prod?sslmode=require"),
+        ("postgresql://app@/prod?host=/run/pg", "postgresql:///prod?host=/run/pg&user=app"),
+        ("postgresql://h/a%20b", "postgresql://h?dbname=a%20b"),
+    ],
+)
+def test_one_store_is_known_however_it_is_spelled(first: str, second: str) -> None:
+    assert same_store(first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("threads.sqlite", "other.sqlite"),
+        ("postgresql://h/prod", "postgresql://h/debug"),
+        ("postgresql://h/prod", "postgresql://h:5433/prod"),
+        ("postgresql://h/prod", "prod"),
+    ],
+)
+def test_different_stores_are_told_apart(first: str, second: str) -> None:
+    assert not same_store(first, second)
+
+
+def test_a_link_to_a_file_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "threads.sqlite").touch()
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "threads.sqlite")
+    assert same_store(str(tmp_path / "threads.sqlite"), str(tmp_path / "link.sqlite"))

@@ -20,6 +20,7 @@ from agentctl.sandbox.effects import Effects
 from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.lineage import read_tree
+from agentctl.stores.urls import same_store
 
 EFFECTS: tuple[Effect, ...] = ("read", "write", "state")
 
@@ -251,9 +252,9 @@ def _json_or_text(text: str) -> object:
 
 
 def _refuse_same_store(source: Reader, debug: DebugStore, target: Target) -> None:
-    """A debug store may hold the source thread too, when a debug thread is looked into; its rows are only read."""
-    if debug.writer.info.url == source.info.url and source.info.profile not in ("", "debug"):
+    """Refuses to run in the store that the source thread lives in, unless that thread is a debug thread itself."""
+    if source.info.profile != "debug" and same_store(source.info.url, debug.writer.info.url):
         raise Refused(
-            f"the debug store is the same as profile {source.info.profile}, where {target.thread} lives",
-            hint="--debug-store FILE.sqlite",
+            f"the debug store is the store that {target.thread} lives in, and that is only read",
+            hint="--debug-store FILE.sqlite names another",
         )
