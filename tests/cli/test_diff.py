@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from tests.support.cli import AGENT, EDITED, Cli
@@ -63,5 +65,5 @@ def test_what_cannot_be_compared_is_said(cli: Cli, args: list[str], code: int, m
 
 def test_the_hint_of_one_target_is_a_command(cli: Cli) -> None:
     hint = cli("diff", EDITED, "--json").json["error"]["hint"]
-    words = hint.removeprefix("agentctl ").split()
+    words = shlex.split(hint)[1:]
     assert cli(*words).code == 0

@@ -117,7 +117,7 @@ def test_a_call_is_shown_verbatim_with_a_target_that_can_be_pasted(cli: Cli) -> 
     out = cli.named(cli("show", AGENT, "--call", "lookup_order", terminal=True).out, AGENT)
     assert out == (
         "lookup_order  c1  occurrence 1\n"
-        "pending  prod::support 17@<id 2>\n"
+        "pending  'prod::support 17@<id 2>'\n"
         "arguments\n"
         '{\n  "order_id": "A1"\n}\n'
         "result\n"

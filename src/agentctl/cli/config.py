@@ -17,7 +17,7 @@ _COLUMNS = (Column("setting", style="cyan"), Column("value", shrink_to=20), Colu
 
 
 @app.callback()
-def config() -> None:
+def root() -> None:
     """Show the configuration."""
 
 
@@ -25,10 +25,11 @@ def config() -> None:
 def show(ctx: typer.Context, as_json: options.Json = False) -> None:
     """Print every setting in force with where it comes from: flag, environment, file or default. Secrets are hidden.
 
-    JSON: agentctl.config/1 {items: [{name, value, origin}], n_total, truncated}.
+    JSON: agentctl.config/1 {store, items: [{name, value, origin}], n_total, truncated}.
     """
     env = ctx.obj
-    settings = list_settings(load_config(env.cwd, env.environ))
+    config = load_config(env.cwd, env.environ)
+    settings = list_settings(config)
     rows = [(setting.key, setting.value, str(setting.origin)) for setting in settings]
     items = [{"name": name, "value": value, "origin": origin} for name, value, origin in rows]
     emit(
@@ -36,6 +37,9 @@ def show(ctx: typer.Context, as_json: options.Json = False) -> None:
         Answer(
             human=lambda width: grid(_COLUMNS, rows, width),
             plain=lambda: rows,
-            document=lambda: document("config", {"items": items, "n_total": len(items), "truncated": False}),
+            document=lambda: document(
+                "config",
+                {"store": str(config.file or ""), "items": items, "n_total": len(items), "truncated": False},
+            ),
         ),
     )

@@ -68,7 +68,7 @@ def _answers(env: Env, value: str | None, texts: list[str] | None) -> tuple[dict
     for text in texts:
         id, equals, answer = text.partition("=")
         if not equals or not id:
-            raise UsageError(f"--map takes ID=JSON, not {text!r}")
+            raise UsageError(f"--map takes ID=JSON, not {text!r}", hint="ids: agentctl show TARGET")
         by_id[id] = read_json(answer, env.cwd, f"--map {id}")
     return by_id, None
 

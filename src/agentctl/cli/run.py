@@ -120,7 +120,9 @@ def _read_input(env: Env, file: str | None) -> object:
     try:
         value: object = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--input {file}: not JSON: {error}") from error
+        raise UsageError(
+            f"--input {file}: not JSON: {error}", hint="--input FILE.json, or --input - for stdin"
+        ) from error
     if value is None:
         raise UsageError(f"--input {file}: null is no input", hint="leave --input out to go on where it stopped")
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -176,7 +177,7 @@ def call_human(site: CallSite, target: str) -> Iterable[RenderableType]:
 
     where = f" in {site.ns}" if site.ns else ""
     yield Text(f"{site.name}  {site.id or '(no id)'}  occurrence {site.occurrence}{where}", "bold")
-    yield f"pending  {target}@{site.pending_at}"
+    yield "pending  " + shlex.quote(f"{target}@{site.pending_at}")
     yield Text("arguments", "dim")
     yield dumps(site.args, indent=2)
     if site.answer is None:

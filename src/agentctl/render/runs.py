@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -90,7 +91,7 @@ def copy_line(reports: Sequence[CopyReport]) -> str:
 def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableType]:
     """Yields what was copied and where it can be looked at."""
     yield _row("copied", copy_line([report]))
-    yield _row("thread", report.target.target)
+    yield _row("thread", shlex.quote(report.target.target))
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if not report.dry_run:
@@ -153,7 +154,9 @@ def workflow_human(report: WorkflowReport, width: int, pasteable: Pasteable) -> 
     run = report.run
     thread = replace(report.target, id=None).target
     tools = "called for real" if report.tools == "production" else effects_words(report.side_effects)
-    yield _row("run", f"{thread}  {run.status.replace('_', ' ')}   nodes: {names(run.nodes)}   tools: {tools}")
+    yield _row(
+        "run", f"{shlex.quote(thread)}  {run.status.replace('_', ' ')}   nodes: {names(run.nodes)}   tools: {tools}"
+    )
     if run.status != "interrupted":
         label, text, style = outcome(run)
         yield _row(label, cut(text, max(width - LABEL, 24)), style)
@@ -194,7 +197,7 @@ def fork_human(report: ForkReport, width: int, pasteable: Pasteable, *, checked:
         yield _row("copied", copy_line(report.copies))
     if report.answered:
         yield _row("answers", answered_words(report.answered))
-    yield _row("fork", f"{report.target.target}  as {report.as_node or '-'} -> {names(report.next)}")
+    yield _row("fork", f"{shlex.quote(report.target.target)}  as {report.as_node or '-'} -> {names(report.next)}")
     if report.group.runs:
         yield _row("runs", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
         yield from run_lines(report.group, width)
@@ -207,8 +210,8 @@ def _tail(
     for warning in warnings:
         yield _row("warning", warning, "yellow")
     if group.runs:
-        threads = [Place("", run.thread, None, profile).target for run in group.runs]
-        yield _row("threads", threads[0] if len(threads) == 1 else f"{threads[0]} ... {threads[-1]}")
+        threads = [Place("", run.thread, None, profile).target for run in (group.runs[0], group.runs[-1])]
+        yield _row("threads", " ... ".join(shlex.quote(thread) for thread in dict.fromkeys(threads)))
         yield _row("next", pasteable(command("history", threads[0])))
     if case:
         yield _row("case", case)
