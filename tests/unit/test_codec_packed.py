@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentctl.codec.packed import join_map, split_map
+from agentctl.codec.packed import join_map, last_items, split_map
 from agentctl.errors import DecodeError
 
 VALUES = st.recursive(
@@ -40,3 +40,19 @@ def test_extensions_are_sliced_whole() -> None:
 def test_what_is_not_one_whole_map_is_a_decode_error(data: bytes) -> None:
     with pytest.raises(DecodeError):
         split_map(data)
+
+
+@given(st.lists(VALUES, max_size=40), st.integers(min_value=1, max_value=5))
+def test_the_end_of_a_packed_list_is_cut_out_of_it(value: list[object], count: int) -> None:
+    data = ormsgpack.packb(value, option=ormsgpack.OPT_NON_STR_KEYS)
+
+    total, items = last_items(data, count)
+
+    assert total == len(value)
+    assert items == [ormsgpack.packb(item, option=ormsgpack.OPT_NON_STR_KEYS) for item in value[-count:]]
+
+
+@pytest.mark.parametrize("data", [b"", b"\x80", b"\x92\x01", b"\xdd\xff\xff\xff\xff"])
+def test_what_is_not_one_whole_list_is_a_decode_error(data: bytes) -> None:
+    with pytest.raises(DecodeError):
+        last_items(data, 3)

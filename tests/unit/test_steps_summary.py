@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from agentctl.codec.tree import Typed
+from agentctl.codec.values import pack
+from agentctl.records.rows import WriteRow
 from agentctl.records.threads import Interrupt, Task
 from agentctl.stores.reading import summary
+from agentctl.stores.reading.taskrows import TaskPath, task_rows
 
 
 def message(kind: str, content: str, **fields: object) -> dict[str, object]:
@@ -87,3 +91,21 @@ def test_open_tasks_are_errors_and_questions_each_once() -> None:
 def test_a_line_is_bounded_however_much_was_written() -> None:
     tasks = [Task(str(i), f"node{i}", "", finished=False, error="x" * 500) for i in range(100)]
     assert len(summary.of_tasks(tasks)) == 400
+
+
+def window(texts: list[str]) -> WriteRow:
+    messages = [
+        Typed(5, "langchain_core.messages.human", "HumanMessage", {"content": t, "type": "human"}) for t in texts
+    ]
+    value = pack(messages)
+    return WriteRow("", "1", "task", "~__pregel_pull, agent", 0, "messages", value, len(value.data))
+
+
+def test_of_a_long_list_of_messages_the_newest_is_told() -> None:
+    rows = [task_rows("task", TaskPath("pull", "agent"), "", [window([str(i) for i in range(40)])])]
+    assert summary.of_writes(rows) == '(39 messages before), "39"'
+
+
+def test_a_list_of_a_few_messages_is_told_whole() -> None:
+    rows = [task_rows("task", TaskPath("pull", "agent"), "", [window(["a", "b", "c", "d"])])]
+    assert summary.of_writes(rows) == '"a", "b", "c", "d"'

@@ -7,6 +7,7 @@ and no object per value.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import msgpack  # type: ignore[import-untyped]
 
@@ -45,3 +46,26 @@ def join_map(slices: Mapping[str, bytes]) -> bytes:
         parts.append(packer.pack(key))
         parts.append(value)
     return b"".join(parts)
+
+
+def last_items(data: bytes, count: int) -> tuple[int, list[bytes]]:
+    """Returns how many items a packed list has, and the last `count` of them as their own packed bytes.
+
+    For a look at the end of a long list without decoding all of it.
+
+    Raises:
+        DecodeError: The bytes are not one packed list, or are damaged.
+    """
+    unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
+    unpacker.feed(data)
+    try:
+        total = int(unpacker.read_array_header())
+        for _ in range(total - count):
+            unpacker.skip()
+        ends = [unpacker.tell()]
+        for _ in range(min(count, total)):
+            unpacker.skip()
+            ends.append(unpacker.tell())
+    except (ValueError, msgpack.UnpackException) as error:
+        raise DecodeError(f"the packed list is damaged: {error or type(error).__name__}") from error
+    return total, [data[start:end] for start, end in pairwise(ends)]

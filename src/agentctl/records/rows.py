@@ -1,14 +1,17 @@
 """Rows as a store keeps them: nothing decoded but ids and metadata.
 
+Those that come by the ten thousand are named tuples: making one costs a tenth of making a frozen dataclass.
+
 Source: table layouts of langgraph-checkpoint-sqlite 3.1.2 and langgraph-checkpoint-postgres 3.2.0.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from typing import NamedTuple
 
 Version = str | int | float
 
@@ -16,6 +19,10 @@ NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """Task id of writes that belong to no task: input of a resume, Command updates."""
 
 _UUID_EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
+_UUID6 = re.compile(
+    r"([0-9a-f]{8})-([0-9a-f]{4})-6([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
+).fullmatch
+"""The digits of a UUIDv6 that hold its time, highest first. Long lists have no time for UUID objects."""
 
 
 def id_time(checkpoint_id: str) -> datetime | None:
@@ -23,18 +30,14 @@ def id_time(checkpoint_id: str) -> datetime | None:
 
     Source: langgraph-checkpoint 4.3.2, checkpoint/base/id.py (uuid6).
     """
-    try:
-        value = UUID(checkpoint_id)
-    except ValueError:
+    found = _UUID6(checkpoint_id)
+    if found is None:
         return None
-    if value.version != 6:
-        return None
-    ticks = (value.int >> 80) << 12 | (value.int >> 64) & 0x0FFF
+    ticks = int(found[1] + found[2] + found[3], 16)
     return _UUID_EPOCH + timedelta(microseconds=ticks // 10)
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """One serialized value exactly as stored: LangGraph's type tag and the bytes.
 
     Tags are `msgpack`, `json`, `null`, `bytes`, `bytearray`, `empty`, `pickle`, and any of them with `+aes`.
@@ -44,8 +47,7 @@ class Stored:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointRow:
+class CheckpointRow(NamedTuple):
     """One checkpoint without its state. `metadata` is decoded JSON; `ns` is '' for the root graph.
 
     `metadata_error` says why `metadata` is empty where the stored text cannot be read.
@@ -75,8 +77,7 @@ class CheckpointRow:
         return id_time(self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteRow:
+class WriteRow(NamedTuple):
     """One pending write.
 
     `value` is None where the caller did not ask for it or it is over the asked size; `n_bytes` is its

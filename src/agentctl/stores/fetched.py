@@ -19,20 +19,14 @@ def checkpoint_row(
 def write_row(ns: str, record: tuple[Any, ...]) -> WriteRow:
     """Returns a write from (checkpoint id, task id, task path, idx, channel, type, value, bytes)."""
     checkpoint_id, task_id, task_path, idx, channel, type_, value, n_bytes = record
-    return WriteRow(
-        ns=ns,
-        checkpoint_id=checkpoint_id,
-        task_id=task_id,
-        task_path=task_path,
-        idx=idx,
-        channel=channel,
-        value=None if value is None else stored_value(type_, value),
-        n_bytes=n_bytes or 0,
-    )
+    stored = None if value is None else stored_value(type_, value)
+    return WriteRow(ns, checkpoint_id, task_id, task_path, idx, channel, stored, n_bytes or 0)
 
 
 def stored_value(type_: str | None, data: str | bytes | memoryview | None) -> Stored:
     """Returns a value with its type tag. LangGraph.js has stored text where Python stores bytes."""
+    if type(data) is bytes:
+        return Stored(type_ or "", data)
     return Stored(type_ or "", data.encode() if isinstance(data, str) else bytes(data or b""))
 
 

@@ -36,6 +36,7 @@ ERROR_HANDLER_NODES: Final = ("__error_handler__", "__default_error_handler__")
 
 BRANCH: Final = "branch:to:"
 JOIN: Final = "join:"
+_ROUTES: Final = (BRANCH, JOIN)
 NS_SEPARATOR: Final = "|"
 NS_END: Final = ":"
 
@@ -50,12 +51,12 @@ _INTERNAL: Final = frozenset({START, TASKS, NO_WRITES, INPUT, END, PREVIOUS, RET
 
 def is_state_channel(channel: str) -> bool:
     """Tells a channel of the graph's state from one that LangGraph keeps for routing and bookkeeping."""
-    return not (channel in _INTERNAL or channel.startswith((BRANCH, JOIN)))
+    return not (channel in _INTERNAL or channel.startswith(_ROUTES))
 
 
 def is_route(channel: str) -> bool:
     """Says whether a write to this channel can make a node run."""
-    return channel == TASKS or channel.startswith((BRANCH, JOIN))
+    return channel == TASKS or channel.startswith(_ROUTES)
 
 
 def triggered_node(channel: str, *, format: int = 4) -> str | None:

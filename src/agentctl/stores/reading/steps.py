@@ -15,8 +15,7 @@ Source: langgraph 1.2.24, pregel/main.py (`_prepare_state_snapshot`, `bulk_updat
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agentctl.records.rows import CheckpointRow, Version, WriteRow
 from agentctl.records.threads import UNKNOWN, Task
@@ -37,11 +36,10 @@ from agentctl.stores.reading.taskview import make_task
 AS_NODE: Final = "agentctl_as_node"
 """Metadata in which our own forks keep the node they were written as."""
 
-_IDS_PER_READ: Final = 200
+_IDS_PER_READ: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One checkpoint and the step that runs from it.
 
     Attributes:

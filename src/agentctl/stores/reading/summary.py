@@ -9,19 +9,27 @@ from typing import Final
 
 from agentctl.codec.inert import TYPE, plain
 from agentctl.codec.messages import coerced_messages, message_of, messages_in
+from agentctl.codec.packed import last_items
 from agentctl.codec.tree import Typed
 from agentctl.codec.values import unpack
 from agentctl.errors import DecodeError
 from agentctl.records.messages import Message, ToolCall
-from agentctl.records.rows import WriteRow
+from agentctl.records.rows import Stored, WriteRow
 from agentctl.records.threads import Task
 from agentctl.stores.reading import layout
 from agentctl.stores.reading.taskrows import TaskRows
 from agentctl.stores.reading.taskview import readable
 
 _MESSAGES: Final = "messages"
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
 _MAX_TEXT: Final = 80
 _MAX_LINE: Final = 400
+_LONG_LIST: Final = 10
+"""Of a list of more messages, such as a whole window written anew, only the newest is told."""
+_LIST_HEADS: Final = frozenset({*(bytes([0x90 + n]) for n in range(_LONG_LIST + 1, 16)), b"\xdc", b"\xdd"})
+"""How packed lists of more than `_LONG_LIST` items begin: with their length, or with the width of its number."""
+_BESIDE_TEXT: Final = ("tool_calls", "invalid_tool_calls", "additional_kwargs")
+"""Fields in which a message asks for tools."""
 _TELLING_KEYS: Final[tuple[str, ...]] = (
     "error",
     "status",
@@ -72,7 +80,7 @@ def short(value: object) -> str:
     """Returns a value in a few words: small ones whole, others by what they are."""
     match value:
         case str():
-            return json.dumps(_cut(value), ensure_ascii=False)
+            return _quoted(_cut(value))
         case None | bool() | int() | float():
             return json.dumps(value)
         case {"$unread": int(n_bytes)}:
@@ -96,14 +104,28 @@ def _parts(writes: Sequence[WriteRow]) -> Iterator[str]:
         channel = write.channel
         if not (layout.is_state_channel(channel) or channel == layout.END):
             continue
+        if newest := _newest_message(write.value):
+            yield newest
+            continue
         tree = _tree(write)
-        messages = _messages(tree, channel)
-        if messages:
-            yield from map(_message, messages)
+        if texts := _messages(tree, channel):
+            yield from texts
         elif channel == layout.END:
             yield f"returns {short(plain(tree))}"
         elif tree or channel != _MESSAGES:
             yield f"{channel} = {short(_only_update(plain(tree)))}"
+
+
+def _newest_message(value: Stored | None) -> str:
+    """Returns the end of a long list of messages, without unpacking the rest of it; '' for anything else."""
+    if value is None or value.type != "msgpack" or value.data[:1] not in _LIST_HEADS:
+        return ""
+    try:
+        total, (packed,) = last_items(value.data, 1)
+        text = _typed_message(unpack(Stored("msgpack", packed))) if total > _LONG_LIST else ""
+    except DecodeError:
+        return ""
+    return f"({total - 1} messages before), {text}" if text else ""
 
 
 def _tree(write: WriteRow) -> object:
@@ -116,21 +138,32 @@ def _tree(write: WriteRow) -> object:
         return readable(write)
 
 
-def _messages(tree: object, channel: str) -> Sequence[Message]:
-    """Returns the messages that a write holds, none where it is something else.
+def _messages(tree: object, channel: str) -> Sequence[str]:
+    """Returns what the messages say that a write holds; [] where it holds something else.
 
     Messages are looked at as they were unpacked: making their whole content inert would cost most of a history's time.
     """
+    if tree is None or isinstance(tree, int | float):
+        return []
     items = tree if isinstance(tree, list) else [tree]
-    found = [
-        message_of({TYPE: item.type_name, **item.payload})
-        for item in items
-        if isinstance(item, Typed) and item.code >= 0 and isinstance(item.payload, dict)
-    ]
-    if found and len(found) == len(items) and None not in found:
-        return [message for message in found if message is not None]
+    texts = [_typed_message(item) for item in items]
+    if texts and all(texts):
+        return texts
     inert = plain(tree)
-    return coerced_messages(inert) if channel == _MESSAGES else messages_in(inert)
+    return [_message(m) for m in (coerced_messages(inert) if channel == _MESSAGES else messages_in(inert))]
+
+
+def _typed_message(item: object) -> str:
+    """Returns what an unpacked message says, '' for anything else."""
+    if not (isinstance(item, Typed) and item.code >= 0 and isinstance(item.payload, dict)):
+        return ""
+    fields = item.payload
+    kind, text = fields.get("type"), fields.get("content")
+    if kind in ("human", "ai") and type(text) is str and not any(map(fields.get, _BESIDE_TEXT)):
+        # Most messages are text and nothing else, and need no record made of them.
+        return short(text) if kind == "human" else f"reply {short(text)}"
+    message = message_of({TYPE: item.type_name, **fields})
+    return _message(message) if message is not None else ""
 
 
 def _only_update(value: object) -> object:
@@ -210,8 +243,11 @@ def _same(old: Message | None, new: Message) -> bool:
 
 
 def _cut(text: str, length: int = _MAX_TEXT) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= length else text[: length - 1] + "…"
+    # The beginning is enough unless it is mostly white space; texts can be long, and most of a long one is cut.
+    start = " ".join(text[: 2 * length].split())
+    if len(text) > 2 * length and len(start) <= length:
+        start = " ".join(text.split())
+    return start if len(start) <= length else start[: length - 1] + "…"
 
 
 def _line(parts: Iterable[str]) -> str:

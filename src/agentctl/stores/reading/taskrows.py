@@ -6,8 +6,8 @@ Source: langgraph 1.2.24, pregel/_task_status.py: a task has finished if and onl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from agentctl.records.rows import NULL_TASK, WriteRow
 from agentctl.stores.reading.layout import CONTROL, INTERRUPT, TaskPath, is_route, parse_task_path
@@ -16,8 +16,7 @@ _UPDATE_PATH = f"~{INTERRUPT}, "
 _parse = lru_cache(maxsize=1024)(parse_task_path)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRows:
+class TaskRows(NamedTuple):
     """All writes of one task on one checkpoint, in the order of their idx (control writes come first).
 
     Attributes:
@@ -43,11 +42,10 @@ class TaskRows:
 def task_rows(task_id: str, path: TaskPath, raw_path: str, writes: Iterable[WriteRow]) -> TaskRows:
     """Returns a task's rows with its output sorted out."""
     ordered = tuple(writes)
-    return TaskRows(task_id, path, raw_path, ordered, tuple(w for w in ordered if w.channel not in CONTROL))
+    return TaskRows(task_id, path, raw_path, ordered, tuple([w for w in ordered if w.channel not in CONTROL]))
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointWrites:
+class CheckpointWrites(NamedTuple):
     """The writes stored on one checkpoint, by task.
 
     Attributes:

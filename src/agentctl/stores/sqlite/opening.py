@@ -133,9 +133,15 @@ class SqliteFile:
         uri = f"file:{quote(str(path))}?{parameters}"
         connection = sqlite3.connect(uri, uri=True, timeout=self._busy_timeout_s, isolation_level=None)
         with closing(connection):
-            connection.text_factory = _text
             connection.execute("BEGIN")
-            result = work(connection)
+            try:
+                result = work(connection)
+            except sqlite3.OperationalError as error:
+                if getattr(error, "sqlite_errorcode", None) is not None:
+                    raise
+                # Raised by the driver, not by SQLite: text that is not UTF-8. The lenient way is slow on long lists.
+                connection.text_factory = _text
+                result = work(connection)
             connection.execute("ROLLBACK")
             return result
 
