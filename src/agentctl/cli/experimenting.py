@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agentctl.experiments.evidence import Evidence
     from agentctl.experiments.experiment import Experiment, Target
     from agentctl.experiments.forms import Forms
-    from agentctl.experiments.prepare import GraphSource, Settings
+    from agentctl.experiments.settings import GraphSource, Settings
     from agentctl.stores.base import Writer
 
 ESCAPED_OR_BLOCKED, GRAPH_RAISED, ANSWER_IS_NO = 5, 6, 1
@@ -42,19 +42,19 @@ class Underway:
 
 def read_settings(opened: Opened, options: RunOptions) -> Settings:
     """Returns the run options parsed."""
-    from agentctl.experiments import prepare
+    from agentctl.experiments import settings as chosen
     from agentctl.experiments.running import Limits
 
-    return prepare.Settings(
-        tools=prepare.parse_tools(options.tools),
-        stubs=prepare.parse_stubs(options.stub or ()),
+    return chosen.Settings(
+        tools=chosen.parse_tools(options.tools),
+        stubs=chosen.parse_stubs(options.stub or ()),
         live_reads=options.live_reads,
-        effects=prepare.parse_effects(options.effect or ()),
-        answers=prepare.parse_answers(options.resume or ()),
-        configurable=prepare.parse_configurable(options.configurable or ()),
+        effects=chosen.parse_effects(options.effect or ()),
+        answers=chosen.parse_answers(options.resume or ()),
+        configurable=chosen.parse_configurable(options.configurable or ()),
         context=read_context(options.context, opened.env.cwd),
         limits=Limits(options.timeout, options.max_steps),
-        env=prepare.parse_env(options.env or ()),
+        env=chosen.parse_env(options.env or ()),
         reason=options.reason or "",
         cwd=opened.env.cwd,
     )
@@ -69,7 +69,7 @@ def read_check(opened: Opened, options: RunOptions) -> Clause | None:
 
 def find_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphSource:
     """Returns the graph that `--graph`, the thread's metadata or the only workflow names."""
-    from agentctl.experiments.prepare import GraphSource
+    from agentctl.experiments.settings import GraphSource
 
     row = opened.reader.rows(opened.thread, found.ns, ids=[found.id])[0]
     choice = opened.config.graph_for(row.metadata, options.graph)

@@ -251,13 +251,13 @@ def _with_rerun(
     examples: Sequence[Example], configurable: Sequence[str], stubs: Sequence[str], answers: Sequence[str]
 ) -> tuple[Example, ...]:
     from agentctl.datasets.export import with_rerun
-    from agentctl.experiments import prepare
+    from agentctl.experiments import settings as chosen
 
     return with_rerun(
         examples,
-        configurable=prepare.parse_configurable(configurable),
-        stubs=prepare.parse_stubs(stubs),
-        answers=list(prepare.parse_answers(answers)),
+        configurable=chosen.parse_configurable(configurable),
+        stubs=chosen.parse_stubs(stubs),
+        answers=list(chosen.parse_answers(answers)),
     )
 
 

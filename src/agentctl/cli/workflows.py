@@ -67,26 +67,26 @@ def workflow(
         reader: The store open for reading, None where it does not exist yet.
         metadata: What the thread's head recorded; empty for a new thread.
     """
-    from agentctl.experiments import prepare
+    from agentctl.experiments import settings as chosen
     from agentctl.experiments.experiment import recorded_configurable
     from agentctl.experiments.running import Limits
     from agentctl.experiments.workflow_loading import workflow_on
 
     configured = graph.workflow
-    source = prepare.GraphSource(
+    source = chosen.GraphSource(
         graph=graph.graph,
         name=graph.name,
         sandbox=configured.sandbox if configured else None,
         production=configured.production if configured else None,
         model=options.model or (configured.model if configured else None),
     )
-    settings = prepare.Settings(
-        stubs=prepare.parse_stubs(options.stub or ()),
-        effects=prepare.parse_effects(options.effect or ()),
-        configurable=prepare.parse_configurable(options.configurable or ()),
+    settings = chosen.Settings(
+        stubs=chosen.parse_stubs(options.stub or ()),
+        effects=chosen.parse_effects(options.effect or ()),
+        configurable=chosen.parse_configurable(options.configurable or ()),
         context=read_context(options.context, env.cwd),
         limits=Limits(options.timeout, options.max_steps),
-        env=prepare.parse_env(options.env or ()),
+        env=chosen.parse_env(options.env or ()),
         cwd=env.cwd,
     )
     tools = read_tools(options.tools)

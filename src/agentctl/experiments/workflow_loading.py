@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 from agentctl.errors import UsageError
-from agentctl.experiments.prepare import GraphSource, Settings
+from agentctl.experiments.application import loaded_application
+from agentctl.experiments.settings import GraphSource, Settings
 from agentctl.experiments.workflow_runs import ENVIRONMENT, PRODUCTION, Tools, Workflow, WorkflowStore, check_allowed
 from agentctl.records.rows import MemoryItem
 from agentctl.sandbox.answers import Policy
-from agentctl.sandbox.effects import Effects
 
 
 @contextmanager
@@ -42,45 +42,22 @@ def workflow_on(
         UsageError: the application has no such tools, or a context is missing.
         GraphFailed: importing or building it raised.
     """
-    from agentctl.sandbox.environment import environment, import_path
-    from agentctl.sandbox.loading import load_graph, require_context
-    from agentctl.sandbox.registries import load_registry
-    from agentctl.sandbox.specs import parse_spec
-
     check_allowed(store, tools, env)
     real = tools == PRODUCTION
     if real and (settings.stubs or settings.effects):
         raise UsageError("--stub and --effect are for sandbox tools", hint="leave --tools production out")
-    around = {**settings.env, ENVIRONMENT: PRODUCTION} if real else dict(settings.env)
-    where = graph.production if real else graph.sandbox
-    with ExitStack() as stack:
-        stack.enter_context(environment(around))
-        stack.enter_context(import_path(parse_spec(graph.graph, cwd=settings.cwd).paths))
-        registry = load_registry(where, cwd=settings.cwd) if where else None
-        loaded = stack.enter_context(
-            load_graph(
-                graph.graph,
-                registry=registry,
-                model=graph.model,
-                config={"configurable": {**(recorded or {}), **settings.configurable}},
-                env=around,
-                cwd=settings.cwd,
-            )
-        )
-        require_context(loaded.graph, settings.context)
-        if graph.model is not None and loaded.kind != "build_graph":
-            raise UsageError(f"--model needs a graph that takes its model: {graph.name} does not")
-        registries = (registry,) if registry is not None else ()
+    with loaded_application(
+        graph,
+        settings,
+        tools=graph.production if real else graph.sandbox,
+        configurable={**(recorded or {}), **settings.configurable},
+        env={**settings.env, ENVIRONMENT: PRODUCTION} if real else settings.env,
+    ) as app:
         yield Workflow(
-            graph=loaded.graph,
+            graph=app.graph,
             store=store,
             tools=tools,
-            policy=Policy(
-                mode="sandbox",
-                stubs=settings.stubs,
-                registry=registry,
-                effects=Effects(settings.effects, registries),
-            ),
+            policy=Policy(mode="sandbox", stubs=settings.stubs, registry=app.registry, effects=app.effects),
             limits=settings.limits,
             configurable=settings.configurable,
             metadata={"workflow": graph.name},

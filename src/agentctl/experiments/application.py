@@ -1,0 +1,72 @@
+"""An application loaded: its graph, built on the tools that it is to have, and the effects of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentctl.errors import UsageError
+from agentctl.experiments.settings import GraphSource, Settings
+from agentctl.sandbox.effects import Effects
+from agentctl.sandbox.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from langgraph.pregel import Pregel
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A compiled graph with its registries. `live` is the one whose reads may really run, or None."""
+
+    graph: Pregel[Any, Any, Any, Any]
+    registry: ToolRegistry | None
+    live: ToolRegistry | None
+    effects: Effects
+
+
+@contextmanager
+def loaded_application(
+    source: GraphSource,
+    settings: Settings,
+    *,
+    tools: str | None,
+    live: str | None = None,
+    configurable: Mapping[str, object],
+    env: Mapping[str, str],
+) -> Iterator[Application]:
+    """Gives an application, its code on the import path and its variables set for the time of the block.
+
+    Args:
+        source: Where its code is.
+        settings: What a person chose.
+        tools: The registry that the graph is built on, or None.
+        live: The registry that live reads run, or None.
+        configurable: Configuration, for a graph that is a function of it.
+        env: Environment variables for the graph.
+
+    Raises:
+        UsageError: a context is missing, or a model is given to a graph that takes none.
+        NotFound: no such file or attribute.
+        GraphFailed: importing or building it raised.
+    """
+    from agentctl.sandbox.environment import environment, import_path
+    from agentctl.sandbox.loading import load_graph, require_context
+    from agentctl.sandbox.registries import load_registry
+    from agentctl.sandbox.specs import parse_spec
+
+    with ExitStack() as stack:
+        stack.enter_context(environment(env))
+        stack.enter_context(import_path(parse_spec(source.graph, cwd=settings.cwd).paths))
+        registry = load_registry(tools, cwd=settings.cwd) if tools else None
+        reads = load_registry(live, cwd=settings.cwd) if live else None
+        config = {"configurable": dict(configurable)}
+        loaded = stack.enter_context(
+            load_graph(source.graph, registry=registry, model=source.model, config=config, env=env, cwd=settings.cwd)
+        )
+        require_context(loaded.graph, settings.context)
+        if source.model is not None and loaded.kind != "build_graph":
+            raise UsageError(f"--model needs a graph that takes its model: {source.name} does not")
+        registries = tuple(known for known in (registry, reads) if known is not None)
+        yield Application(loaded.graph, registry, reads, Effects(settings.effects, registries))
