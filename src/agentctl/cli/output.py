@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from agentctl.cli.env import Env
 from agentctl.codec.jsontext import dumps
 from agentctl.errors import AgentctlError, GraphFailed, RevisionSyntaxError
-from agentctl.render.clean import clean, hide_secrets
+from agentctl.render.clean import clean, hide_secrets, without_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -61,7 +61,7 @@ def emit(env: Env, answer: Answer) -> None:
     elif env.is_terminal:
         out = console(env)
         for part in answer.human(env.width):
-            out.print(part, soft_wrap=True)
+            out.print(_safe(part), soft_wrap=True)
     else:
         for row in answer.plain():
             env.stdout.write("\t".join(_cell(cell) for cell in row) + "\n")
@@ -135,6 +135,17 @@ def fail_internal(env: Env, error: BaseException) -> None:
     env.stderr.flush()
     message = f"this is a bug in agentctl: {type(error).__name__}: {error}"
     fail(env, AgentctlError(message, hint="report it with the lines above, which are on stderr"))
+
+
+def _safe(part: RenderableType) -> RenderableType:
+    """Returns a part in which nothing is left that a terminal would obey, whatever its renderer did."""
+    from rich.text import Text
+
+    if isinstance(part, str):
+        return clean(part, keep_newlines=True)
+    if isinstance(part, Text):
+        part.plain = without_controls(part.plain)
+    return part
 
 
 def _cell(cell: Cell) -> str:

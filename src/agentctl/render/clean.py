@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 _ESCAPES = re.compile(
-    r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # operating system commands: titles, links, clipboard
-    r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)?"  # device control and other strings
+    r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # operating system commands: titles, links, clipboard
+    r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)"  # device control and other strings
     r"|[\x1b]\[[0-?]*[ -/]*[@-~]?"  # control sequences
     r"|\x9b[0-?]*[ -/]*[@-~]?"
     r"|\x1b[ -/]*[0-~]?"
@@ -39,6 +39,11 @@ def clean(text: str, *, keep_newlines: bool = False) -> str:
     if keep_newlines:
         return text
     return " ".join(text.split()) if ("\n" in text or "\t" in text) else text
+
+
+def without_controls(text: str) -> str:
+    """Returns text of the same length in which no character is left that a terminal would obey."""
+    return _CONTROLS.sub("\ufffd", text)
 
 
 def hide_secrets(text: str) -> str:

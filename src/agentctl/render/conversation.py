@@ -49,7 +49,7 @@ def _turn_lines(turn: ConversationTurn, width: int, full: bool) -> Iterable[tupl
     if turn.message.text or not turn.message.tool_calls:
         yield from ((line, style) for line in _wrap(_body(turn.message, full), width))
     for call, answer in zip(turn.message.tool_calls, turn.answers, strict=False):
-        yield from _marked("-> ", call_text(call), "cyan", width)
+        yield from _marked("-> ", _cut(call_text(call), full), "cyan", width)
         if answer is None:
             yield "   unanswered", "red"
         else:
@@ -62,7 +62,10 @@ def _marked(mark: str, text: str, style: str, width: int) -> Iterable[tuple[str,
 
 
 def _body(message: Message, full: bool) -> str:
-    text = clean(message.text, keep_newlines=True)
+    return _cut(clean(message.text, keep_newlines=True), full)
+
+
+def _cut(text: str, full: bool) -> str:
     if full or len(text) <= MAX_TEXT:
         return text
     return f"{text[:MAX_TEXT]}... ({len(text):,} characters; whole: --full)"
