@@ -288,6 +288,42 @@ def test_a_tools_coroutine_called_past_the_tool_is_stopped() -> None:
     assert world.n_ran == 0
 
 
+class Shouting(BaseTool):
+    """A tool with methods of its own, the async one by way of the other."""
+
+    name: str = "shout"
+    description: str = "Shouts."
+    heard: list[str] = Field(default_factory=list)
+
+    def _run(self, word: str) -> str:
+        self.heard.append(word)
+        return word.upper()
+
+    async def _arun(self, word: str) -> str:
+        return self._run(word)
+
+
+def test_a_tools_own_method_called_past_the_tool_is_stopped() -> None:
+    shout = Shouting()
+    desk = stubbed()
+    with sandboxed(one_node(lambda state: {"messages": [shout._run("a")]}), desk) as box, pytest.raises(CallBlocked):
+        box.graph.invoke(ask())
+    assert (desk.calls[0].name, desk.calls[0].args, shout.heard) == ("shout", {"word": "a"}, [])
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_tools_own_methods_run_where_the_tool_is_let_through(sync: bool) -> None:
+    shout = Shouting()
+
+    async def work(state: Any) -> Any:
+        return {"messages": [shout.invoke({"word": "a"}) if sync else await shout.ainvoke({"word": "a"})]}
+
+    desk = Desk(Policy(effects=Effects(said={"shout": "state"})))
+    with sandboxed(one_node(work), desk) as box:
+        assert said(asyncio.run(box.graph.ainvoke(ask()))) == "A"
+    assert served(desk) == [("shout", "state")]
+
+
 def test_a_copy_of_a_tool_that_is_let_through_runs() -> None:
     world = World()
     lookup = world.lookup()

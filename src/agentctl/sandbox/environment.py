@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Final
 
 OWN_NAME: Final = "agentctl_graph_"
@@ -16,6 +16,14 @@ OWN_NAME: Final = "agentctl_graph_"
 
 _NEVER: Final = "AGENTCTL_ENV"
 """Says that effects may be real; it does not reach an experiment."""
+
+_UNTRACED: Final = MappingProxyType(
+    dict.fromkeys(("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"), "false")
+)
+"""Keeps prompts out of LangSmith also in threads that a node starts, where the context says nothing.
+
+Source: tracing_is_enabled, langsmith/utils.py (langsmith 0.15.1).
+"""
 
 
 @contextmanager
@@ -47,6 +55,7 @@ def import_path(folders: tuple[Path, ...]) -> Generator[None]:
 @contextmanager
 def environment(values: Mapping[str, str]) -> Generator[None]:
     """Sets environment variables, and takes away what must not reach an experiment."""
+    values = {**_UNTRACED, **values}
     changed = {name: os.environ.get(name) for name in {*values, _NEVER}}
     os.environ.update(values)
     if _NEVER not in values:

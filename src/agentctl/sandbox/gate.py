@@ -123,6 +123,8 @@ def install() -> None:
             if not tool_class.__module__.startswith("langchain_core."):
                 for name in ("run", "arun", "invoke", "ainvoke"):
                     _gate_method(tool_class, name)
+                for name in ("_run", "_arun"):
+                    _guard_method(tool_class, name)
 
 
 def guarded(function: Callable[..., Any], tool: BaseTool) -> Callable[..., Any]:
@@ -192,6 +194,35 @@ def _gate_method(tool_class: type, name: str) -> None:
     gated = _gated_async(original) if name.startswith("a") else _gated(original)
     setattr(gated, _MARK, True)
     setattr(tool_class, name, gated)
+
+
+def _guard_method(tool_class: type, name: str) -> None:
+    """Stops a tool's own method where it is called past the tool (`tool._run(...)`)."""
+    original = vars(tool_class).get(name)
+    if original is None or hasattr(original, _MARK):
+        return
+
+    def require_let_through(tool: BaseTool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        desk = _desk.get()
+        if desk is not None and _permit.get() is not tool:
+            _, *given = _bound(original, (tool, *args), kwargs).items()
+            raise desk.refuse(Call(tool.name, model_args(tool, dict(given)), None, tool=tool))
+
+    if inspect.iscoroutinefunction(original):
+
+        @functools.wraps(original)
+        async def entered(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
+            require_let_through(self, args, kwargs)
+            return await original(self, *args, **kwargs)
+    else:
+
+        @functools.wraps(original)
+        def entered(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
+            require_let_through(self, args, kwargs)
+            return original(self, *args, **kwargs)
+
+    setattr(entered, _MARK, True)
+    setattr(tool_class, name, entered)
 
 
 def _gated(original: Callable[..., Any]) -> Callable[..., Any]:
