@@ -68,7 +68,7 @@ def _packed_checkpoint(**fields: object) -> bytes:
 def test_text_that_is_not_utf8_is_read_with_what_can_be_read_of_it(database: Path) -> None:
     _change(database, "UPDATE writes SET channel = CAST(x'61ff62' AS TEXT) WHERE idx = 0")
     with closing(SqliteReader(database)) as reader:
-        assert "a\ufffdb" in {write.channel for write in reader.writes(THREAD)}
+        assert "a\ufffdb" in {write.channel for write in reader.writes(THREAD, "")}
 
 
 def test_a_file_from_before_task_paths_is_read_without_them(database: Path) -> None:

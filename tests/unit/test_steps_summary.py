@@ -9,7 +9,7 @@ from agentctl.codec.values import pack
 from agentctl.records.rows import WriteRow
 from agentctl.records.threads import Interrupt, Task
 from agentctl.stores.reading import summary
-from agentctl.stores.reading.taskrows import TaskPath, task_rows
+from agentctl.stores.reading.taskrows import task_rows
 
 
 def message(kind: str, content: str, **fields: object) -> dict[str, object]:
@@ -102,10 +102,10 @@ def window(texts: list[str]) -> WriteRow:
 
 
 def test_of_a_long_list_of_messages_the_newest_is_told() -> None:
-    rows = [task_rows("task", TaskPath("pull", "agent"), "", [window([str(i) for i in range(40)])])]
+    rows = [task_rows("task", "~__pregel_pull, agent", [window([str(i) for i in range(40)])])]
     assert summary.of_writes(rows) == '(39 messages before), "39"'
 
 
 def test_a_list_of_a_few_messages_is_told_whole() -> None:
-    rows = [task_rows("task", TaskPath("pull", "agent"), "", [window(["a", "b", "c", "d"])])]
+    rows = [task_rows("task", "~__pregel_pull, agent", [window(["a", "b", "c", "d"])])]
     assert summary.of_writes(rows) == '"a", "b", "c", "d"'

@@ -42,7 +42,8 @@ def decode_metadata(raw: object) -> tuple[Mapping[str, object], str | None]:
     if isinstance(raw, Mapping):
         return raw, None
     try:
-        value = json.loads(cast("str | bytes", raw))
+        # Text: `json.loads` would look for the encoding of bytes first, which takes as long as reading them.
+        value = json.loads(raw.decode() if type(raw) is bytes else cast("str | bytes", raw))
     except (ValueError, TypeError) as error:
         return {}, f"metadata is not JSON: {error}"
     return (value, None) if isinstance(value, dict) else ({}, "metadata is not a JSON object")

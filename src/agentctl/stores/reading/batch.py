@@ -51,30 +51,34 @@ class Batch:
 
     def makers(self, row: CheckpointRow) -> CheckpointWrites | None:
         """Returns the writes on the parent if its tasks made the checkpoint and left rows, else None."""
-        if row.id not in self._makers:
-            self._makers[row.id] = self._find_makers(row)
-        return self._makers[row.id]
+        try:
+            return self._makers[row.id]
+        except KeyError:
+            found = self._makers[row.id] = self._find_makers(row)
+            return found
 
     def due_by_rows(self, row: CheckpointRow) -> tuple[TaskRows, ...] | None:
         """Returns the tasks of a step as far as rows alone tell, or None where the checkpoint itself must be read."""
-        if row.id not in self._due:
-            self._due[row.id] = self._find_due(row)
-        return self._due[row.id]
+        try:
+            return self._due[row.id]
+        except KeyError:
+            found = self._due[row.id] = self._find_due(row)
+            return found
 
     def _find_makers(self, row: CheckpointRow) -> CheckpointWrites | None:
         step = self._steps[row.id]
-        if row.parent is None or row.parent not in self.rows or step is None or self._sources[row.id] != "loop":
+        if row.parent not in self._steps or step is None or self._sources[row.id] != "loop":
             return None
         if self._steps[row.parent] != step - 1:
             return None
-        writes = self.writes_on(row.parent)
-        return writes if writes.finished else None
+        writes = self.writes.get(row.parent)
+        return writes if writes is not None and writes.finished else None
 
     def _find_due(self, row: CheckpointRow) -> tuple[TaskRows, ...] | None:
         here = self.writes_on(row.id)
-        made_by = self.makers(row)
-        if here.rerouted:
+        if here.null is not None and here.rerouted:
             return None
+        made_by = self.makers(row)
         if here.step and self._went_on(row):
             if any(task.path.kind == "unknown" for task in here.step):
                 return None

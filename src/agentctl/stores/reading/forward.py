@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agentctl.stores.reading.layout import BRANCH, JOIN, TASKS, join_is_complete, triggered_node
+from agentctl.stores.reading.layout import JOIN, TASKS, join_is_complete, triggered_node
 from agentctl.stores.reading.taskrows import CheckpointWrites
 
 
@@ -18,16 +18,11 @@ def agrees(made_by: CheckpointWrites, here: CheckpointWrites) -> bool:
         made_by: Writes on the parent, whose tasks made the checkpoint.
         here: Writes on the checkpoint.
     """
-    asked: set[str] = set()
-    n_sends = 0
-    for task in made_by.finished:
-        for write in task.output:
-            if write.channel == TASKS:
-                n_sends += 1
-            elif write.channel.startswith(BRANCH):
-                asked.add(write.channel[len(BRANCH) :])
-    ran = {task.path.node for task in here.step if task.path.kind == "pull"}
-    return asked <= ran and n_sends == sum(task.path.kind == "send" for task in here.step)
+    ran = [task.path.node for task in here.step if task.path.kind == "pull"]
+    if not all(task.outline.asked.issubset(ran) for task in made_by.finished):
+        return False
+    n_sent = sum([task.outline.n_sends for task in made_by.finished])
+    return n_sent == sum([task.path.kind == "send" for task in here.step])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from agentctl.codec.delta import snapshot_value
-from agentctl.records.threads import History, HistoryRow
+from agentctl.records.threads import History, HistoryRow, Task
 from agentctl.stores.base import Reader
 from agentctl.stores.reading import summary
 from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
@@ -140,6 +140,8 @@ def _namespace_rows(
     for step in reading.steps(ids):
         notes.take(step, tree)
         row = step.row
+        # Most steps ended without an error or a question.
+        stopped = [task for task in step.tasks if task.error is not None or task.interrupts]
         yield HistoryRow(
             id=row.id,
             parent=row.parent,
@@ -150,17 +152,17 @@ def _namespace_rows(
             wrote=step.wrote,
             next=step.next,
             channels=step.channels,
-            interrupts=tuple(interrupt for task in step.tasks for interrupt in task.interrupts),
-            error=first_error(step.tasks),
+            interrupts=tuple(interrupt for task in stopped for interrupt in task.interrupts),
+            error=first_error(stopped),
             branch=branches[row.id],
             is_head=row.id == tree.head and ns == "",
-            summary=_summary(reader, step),
+            summary=_summary(reader, step, stopped),
             as_node=step.as_node,
         )
 
 
-def _summary(reader: Reader, step: Step) -> str:
-    """Returns one line: what made the checkpoint, then what its own step left open."""
+def _summary(reader: Reader, step: Step, stopped: Sequence[Task]) -> str:
+    """Returns one line: what made the checkpoint, then what the tasks of its own step that stopped left open."""
     match step.row.source:
         case "input":
             made = summary.of_input(step.writes.step)
@@ -170,7 +172,7 @@ def _summary(reader: Reader, step: Step) -> str:
             made = _change(reader, step)
         case _:
             made = summary.of_writes(step.made_by)
-    return "; ".join(part for part in (made, summary.of_tasks(step.tasks)) if part)
+    return "; ".join(part for part in (made, summary.of_tasks(stopped)) if part) if stopped else made
 
 
 def _change(reader: Reader, step: Step) -> str:

@@ -36,7 +36,7 @@ from agentctl.stores.reading.taskview import make_task
 AS_NODE: Final = "agentctl_as_node"
 """Metadata in which our own forks keep the node they were written as."""
 
-_IDS_PER_READ: Final = 500
+_IDS_PER_READ: Final = 250
 
 
 class Step(NamedTuple):
@@ -182,8 +182,8 @@ class StepReader:
                 continue
             if batch.due_by_rows(row) is None:
                 needed.add(checkpoint_id)
-            parent = batch.parent(row)
-            if row.source not in ("input", "fork") and batch.makers(row) is None:
+            if batch.makers(row) is None and row.source not in ("input", "fork"):
+                parent = batch.parent(row)
                 needed |= {checkpoint_id, *([parent.id] if parent else [])}
         books = read_bookkeeping(self._reader, self._thread, self._ns, sorted(needed, reverse=True))
         batch.books.update(books)
@@ -283,6 +283,9 @@ class StepReader:
         self, row: CheckpointRow, makers: CheckpointWrites | None, batch: Batch
     ) -> tuple[tuple[str, ...], str | None]:
         """Returns the nodes that made a checkpoint, and for an update the node it was written as."""
+        parent = batch.parent(row)
+        if makers is not None and parent is not None:
+            return tuple(self._names_of_makers(parent, makers, batch)), None
         if row.source == "update":
             ours = row.metadata.get(AS_NODE)
             if isinstance(ours, str) and ours:
@@ -291,9 +294,6 @@ class StepReader:
             return names, ", ".join(names) if UNKNOWN not in names else None
         if row.source != "loop":
             return (), None
-        parent = batch.parent(row)
-        if makers is not None and parent is not None:
-            return tuple(self._names_of_makers(parent, makers, batch)), None
         if parent is not None and row.step is not None and parent.step == row.step - 1:
             return tuple(task.name for task in self._tasks(parent, batch)) or (UNKNOWN,), None
         if row.parent is not None and parent is None:
@@ -303,6 +303,8 @@ class StepReader:
     def _names_of_makers(self, parent: CheckpointRow, makers: CheckpointWrites, batch: Batch) -> Iterator[str]:
         for task in makers.finished:
             match task.path.kind:
+                case "pull":
+                    yield task.path.node or UNKNOWN
                 case "send":
                     yield self._send_name(parent, task, batch)
                 case "handler":
@@ -343,13 +345,15 @@ class StepReader:
 
     def _channels(self, row: CheckpointRow, makers: CheckpointWrites | None, batch: Batch) -> tuple[str, ...]:
         """Returns the state channels that changed with a checkpoint, by the rows that made it, else by versions."""
+        if makers is not None:
+            if len(makers.finished) == 1 and makers.null is None:
+                return makers.finished[0].outline.state
+            written = {channel for task in makers.finished for channel in task.outline.state}
+            if makers.null is not None:
+                written |= {w.channel for w in makers.null.writes if layout.is_state_channel(w.channel)}
+            return tuple(sorted(written))
         if row.source in ("input", "fork"):
             return ()
-        if makers is not None:
-            written = {write.channel for task in makers.finished for write in task.output}
-            if makers.null is not None:
-                written |= {write.channel for write in makers.null.writes}
-            return tuple(sorted(channel for channel in written if layout.is_state_channel(channel)))
         after, before = batch.books.get(row.id), batch.books.get(row.parent or "")
         if after is None or (before is None and row.parent is not None):
             return ()

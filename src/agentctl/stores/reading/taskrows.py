@@ -7,13 +7,53 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from agentctl.records.rows import NULL_TASK, WriteRow
-from agentctl.stores.reading.layout import CONTROL, INTERRUPT, TaskPath, is_route, parse_task_path
+from agentctl.stores.reading.layout import (
+    BRANCH,
+    CONTROL,
+    INTERRUPT,
+    TASKS,
+    TaskPath,
+    is_route,
+    is_state_channel,
+    parse_task_path,
+)
 
 _UPDATE_PATH = f"~{INTERRUPT}, "
-_parse = lru_cache(maxsize=1024)(parse_task_path)
+_by_idx = attrgetter("idx")
+
+
+class Outline(NamedTuple):
+    """What a task's rows tell but for ids and values: the same for most steps of a thread, so worked out once.
+
+    Attributes:
+        path: What its stored path says.
+        has_control: Whether there are writes that are no output.
+        state: State channels it wrote to, sorted.
+        asked: Nodes that its writes make run by an edge.
+        n_sends: How many Sends it wrote.
+    """
+
+    path: TaskPath
+    has_control: bool
+    state: tuple[str, ...]
+    asked: frozenset[str]
+    n_sends: int
+
+
+@lru_cache(maxsize=1024)
+def _outline(raw_path: str, channels: tuple[str, ...]) -> Outline:
+    output = [channel for channel in channels if channel not in CONTROL]
+    return Outline(
+        path=parse_task_path(raw_path),
+        has_control=len(output) < len(channels),
+        state=tuple(sorted({channel for channel in output if is_state_channel(channel)})),
+        asked=frozenset(channel[len(BRANCH) :] for channel in output if channel.startswith(BRANCH)),
+        n_sends=output.count(TASKS),
+    )
 
 
 class TaskRows(NamedTuple):
@@ -25,6 +65,7 @@ class TaskRows(NamedTuple):
         raw_path: That path as stored, '' where it is blank.
         writes: All its rows.
         output: Those that are output: state, routes, return values, the marker for "wrote nothing".
+        outline: What they tell but for ids and values.
     """
 
     id: str
@@ -32,6 +73,7 @@ class TaskRows(NamedTuple):
     raw_path: str
     writes: tuple[WriteRow, ...]
     output: tuple[WriteRow, ...]
+    outline: Outline
 
     @property
     def finished(self) -> bool:
@@ -39,10 +81,18 @@ class TaskRows(NamedTuple):
         return bool(self.output)
 
 
-def task_rows(task_id: str, path: TaskPath, raw_path: str, writes: Iterable[WriteRow]) -> TaskRows:
-    """Returns a task's rows with its output sorted out."""
+def task_rows(task_id: str, raw_path: str, writes: Iterable[WriteRow]) -> TaskRows:
+    """Returns a task's rows with its output sorted out.
+
+    Args:
+        task_id: Task id.
+        raw_path: Its path as stored.
+        writes: Its rows in the order of their idx.
+    """
     ordered = tuple(writes)
-    return TaskRows(task_id, path, raw_path, ordered, tuple([w for w in ordered if w.channel not in CONTROL]))
+    outline = _outline(raw_path, tuple([write.channel for write in ordered]))
+    output = tuple([w for w in ordered if w.channel not in CONTROL]) if outline.has_control else ordered
+    return TaskRows(task_id, outline.path, raw_path, ordered, output, outline)
 
 
 class CheckpointWrites(NamedTuple):
@@ -89,26 +139,38 @@ NO_WRITES_STORED = CheckpointWrites()
 
 def group_writes(writes: Iterable[WriteRow]) -> Mapping[str, CheckpointWrites]:
     """Returns the writes of each checkpoint that has any, by checkpoint id."""
-    grouped: dict[str, dict[str, list[WriteRow]]] = {}
+    grouped: dict[str, list[WriteRow]] = {}
     for write in writes:
-        grouped.setdefault(write.checkpoint_id, {}).setdefault(write.task_id, []).append(write)
-    return {checkpoint_id: _sorted_out(tasks) for checkpoint_id, tasks in grouped.items()}
+        grouped.setdefault(write.checkpoint_id, []).append(write)
+    return {checkpoint_id: _sorted_out(stored) for checkpoint_id, stored in grouped.items()}
 
 
-def _sorted_out(tasks: Mapping[str, Sequence[WriteRow]]) -> CheckpointWrites:
+def _sorted_out(writes: Sequence[WriteRow]) -> CheckpointWrites:
+    first = writes[0]
+    if len({(write.task_id, write.task_path) for write in writes}) == 1 and first.task_id != NULL_TASK:
+        task = task_rows(first.task_id, first.task_path or "", sorted(writes, key=_by_idx))
+        if task.path.kind == "pull":
+            return CheckpointWrites(step=(task,), finished=(task,) if task.output else ())
+    by_task: dict[str, list[WriteRow]] = {}
+    for write in writes:
+        by_task.setdefault(write.task_id, []).append(write)
+    return _by_kind(by_task)
+
+
+def _by_kind(tasks: Mapping[str, Sequence[WriteRow]]) -> CheckpointWrites:
     kinds: dict[str, list[TaskRows]] = {}
     null: TaskRows | None = None
     for task_id, writes in tasks.items():
-        ordered = sorted(writes, key=_by_idx) if len(writes) > 1 else writes
+        ordered = sorted(writes, key=_by_idx)
         if task_id == NULL_TASK:
-            null = _task(task_id, ordered)
+            null = task_rows(task_id, ordered[0].task_path or "", ordered)
             continue
         by_update = [write for write in ordered if (write.task_path or "").startswith(_UPDATE_PATH)]
         if by_update:
-            kinds.setdefault("update", []).append(_task(task_id, by_update))
+            kinds.setdefault("update", []).append(task_rows(task_id, by_update[0].task_path or "", by_update))
         if len(by_update) < len(ordered):
             own_path = next((w.task_path for w in ordered if w.task_path and w not in by_update), "")
-            task = task_rows(task_id, _parse(own_path), own_path, ordered)
+            task = task_rows(task_id, own_path, ordered)
             kinds.setdefault(task.path.kind, []).append(task)
     return checkpoint_writes(
         step=(
@@ -121,15 +183,6 @@ def _sorted_out(tasks: Mapping[str, Sequence[WriteRow]]) -> CheckpointWrites:
         calls=kinds.get("call", ()),
         null=null,
     )
-
-
-def _task(task_id: str, writes: Sequence[WriteRow]) -> TaskRows:
-    raw_path = writes[0].task_path or ""
-    return task_rows(task_id, _parse(raw_path), raw_path, writes)
-
-
-def _by_idx(write: WriteRow) -> int:
-    return write.idx
 
 
 def _by_index(task: TaskRows) -> int:

@@ -41,7 +41,7 @@ def _identified(row: CheckpointRow, writes: CheckpointWrites, names: Names) -> C
         elif task.id == input_id:
             continue
         elif (path := names.identify(row.id, next_step(row), task.id)) is not None:
-            tasks.append(task_rows(task.id, path, _path_text(path), task.writes))
+            tasks.append(task_rows(task.id, _path_text(path), task.writes))
         elif any(write.channel == layout.RETURN for write in task.writes):
             calls.append(task)
         else:
