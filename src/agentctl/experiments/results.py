@@ -125,7 +125,7 @@ def task_rows(scratch: Scratch, point: Point, results: Sequence[tuple[Task, Any]
     scratch.update([StateUpdate(values, task.name, task.id) for task, values in results], point.target.ns)
     paths = {task.id: task.path for task, _ in results}
     made = [
-        replace(write, task_path=paths[write.task_id])
+        write._replace(task_path=paths[write.task_id])
         for write in _stored(scratch, point)
         if write.task_id in paths and _key(write) not in before
     ]
