@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.common.scripted import ScriptedModel
+from agentctl.testing import ScriptedModel
 from graphs.support_refunds.script import support_script
 
 SCRIPTED = "scripted"

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.messages.tool import ToolCall
 
-from graphs.common.scripted import Turn
+from agentctl.testing import Turn
 from graphs.support_refunds.decisions import Decision, Rules, decide
 from graphs.support_refunds.facts import Facts, facts_of
 

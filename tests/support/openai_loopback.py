@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from graphs.common.scripted import Script, Turn
+from agentctl.testing import Script, Turn
 
 
 @dataclass

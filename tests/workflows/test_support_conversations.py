@@ -13,9 +13,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 import graphs.support_refunds
+from agentctl.testing import ScriptedModel, Turn
 from fixtures.incidents.seeding import last_reply
 from graphs.common.owners import NotTheOwner
-from graphs.common.scripted import ScriptedModel, Turn
 from graphs.support_refunds.catalog import ORDERS_TOOLS, REFUNDS_TOOLS
 from graphs.support_refunds.script import support_script
 from graphs.support_refunds.state import GRAPH_VERSION

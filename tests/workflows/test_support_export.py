@@ -23,7 +23,7 @@ WRONG = {
 }
 FORK = "debug::support-stale-order.fork-1"
 UNKIND_GRAPH = """
-    from graphs.common.scripted import ScriptedModel
+    from agentctl.testing import ScriptedModel
     from graphs.support_refunds import graph as support
     from graphs.support_refunds.script import support_script
     from langchain_core.messages import AIMessage

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+from agentctl.testing import ScriptedModel, Turn
 from fixtures.incidents.seeding import last_reply
-from graphs.common.scripted import ScriptedModel, Turn
 from graphs.support_refunds.catalog import REFUNDS_TOOLS
 from graphs.support_refunds.model import make_model
 from graphs.support_refunds.policy import load_policies

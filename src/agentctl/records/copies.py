@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 
-def command(verb: str, target: str, *words: str) -> str:
-    """Returns `agentctl VERB TARGET WORD...` as it can be pasted into a shell."""
-    return shlex.join(("agentctl", *verb.split(), target, *words))
+def command(verb: str, *words: str) -> str:
+    """Returns `agentctl VERB WORD...` as it can be pasted into a shell."""
+    return shlex.join(("agentctl", *verb.split(), *words))
 
 
 Scope = Literal["lineage", "all", "point"]

@@ -95,7 +95,13 @@ def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableT
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if not report.dry_run:
-        yield _row("next", pasteable(command("history", replace(report.target, id=None).target)))
+        yield _row("next", _look_at(report.target, pasteable))
+
+
+def _look_at(place: Place, pasteable: Pasteable) -> str:
+    """Returns the command that lists a thread; a store without a profile is named by its address."""
+    words = ("--store", place.store) if place.store and not place.profile else ()
+    return pasteable(command("history", *words, replace(place, id=None).target))
 
 
 def effects_words(effects: SideEffects) -> str:
@@ -145,8 +151,8 @@ def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, chec
         yield _row("copied", copy_line(report.copies))
     yield _row("replay", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
     yield from run_lines(report.group, width)
-    profile = report.copies[0].target.profile if report.copies else DEBUG
-    yield from _tail(report.group, profile, report.case, report.warnings, pasteable)
+    place = report.copies[0].target if report.copies else Place("", "", None, DEBUG)
+    yield from _tail(report.group, place, report.case, report.warnings, pasteable)
 
 
 def workflow_human(report: WorkflowReport, width: int, pasteable: Pasteable) -> Iterable[RenderableType]:
@@ -201,18 +207,19 @@ def fork_human(report: ForkReport, width: int, pasteable: Pasteable, *, checked:
     if report.group.runs:
         yield _row("runs", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
         yield from run_lines(report.group, width)
-    yield from _tail(report.group, report.target.profile, report.case, report.warnings, pasteable)
+    yield from _tail(report.group, report.target, report.case, report.warnings, pasteable)
 
 
 def _tail(
-    group: RunGroup, profile: str, case: str, warnings: Sequence[str], pasteable: Pasteable
+    group: RunGroup, place: Place, case: str, warnings: Sequence[str], pasteable: Pasteable
 ) -> Iterable[RenderableType]:
     for warning in warnings:
         yield _row("warning", warning, "yellow")
     if group.runs:
-        threads = [Place("", run.thread, None, profile).target for run in (group.runs[0], group.runs[-1])]
+        places = [replace(place, thread=run.thread) for run in (group.runs[0], group.runs[-1])]
+        threads = [replace(each, id=None).target for each in places]
         yield _row("threads", " ... ".join(shlex.quote(thread) for thread in dict.fromkeys(threads)))
-        yield _row("next", pasteable(command("history", threads[0])))
+        yield _row("next", _look_at(places[0], pasteable))
     if case:
         yield _row("case", case)
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of agentctl and of applications that use it: commands in process, threads, a scripted model."""
+"""Commands in this process."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentctl.cli.env import Env
 from agentctl.cli.main import main
-
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +75,3 @@ def run_cli(
     )
     code = main(argv, env)
     return CliResult(out.getvalue(), err.getvalue(), code)
-
-
-def build_thread(
-    graph: CompiledStateGraph[Any, Any, Any, Any],
-    database: Path,
-    thread: str,
-    *inputs: object,
-    metadata: Mapping[str, str] | None = None,
-) -> None:
-    """Runs a graph on a SQLite checkpoint file, once an input, in one thread.
-
-    Args:
-        graph: A compiled graph; its checkpointer is replaced.
-        database: The SQLite file, created where it is missing.
-        thread: Thread id.
-        inputs: State updates, `Command`s, or None to go on.
-        metadata: Kept with every checkpoint.
-    """
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
-    with SqliteSaver.from_conn_string(str(database)) as saver:
-        bound = graph.copy(update={"checkpointer": saver})
-        config: Any = {"configurable": {"thread_id": thread}, "metadata": dict(metadata or {})}
-        for value in inputs:
-            bound.invoke(value, config, durability="sync")
