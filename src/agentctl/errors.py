@@ -114,6 +114,10 @@ class Refused(AgentctlError):
     exit_code = 5
 
 
+class ThreadExists(Refused):
+    """The thread that a copy would make is there already; copies never mix with other rows."""
+
+
 class Blocked(AgentctlError):
     """A tool call had no answer, so the run stopped there and nothing ran."""
 

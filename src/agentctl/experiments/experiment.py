@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -120,14 +119,6 @@ def recorded_configurable(metadata: Mapping[str, object]) -> dict[str, object]:
         and key not in NOT_CONFIGURATION
         and not key.startswith(_INTERNAL)
     }
-
-
-def free_names(writer: Writer, thread: str, kind: str, n: int) -> tuple[str, ...]:
-    """Returns the next `n` thread names `THREAD.KIND-K` that the store does not have, K rising from the highest."""
-    pattern = re.compile(re.escape(f"{thread}.{kind}-") + r"(\d+)")
-    taken = [int(match[1]) for head in writer.heads(metadata=False) if (match := pattern.fullmatch(head.thread))]
-    first = max(taken, default=0) + 1
-    return tuple(f"{thread}.{kind}-{number}" for number in range(first, first + n))
 
 
 def provenance(target: Target, op: str, reason: str, *, as_node: str | None = None, case: str = "") -> dict[str, str]:

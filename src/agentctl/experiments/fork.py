@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agentctl.errors import Refused
+from agentctl.experiments.debug_threads import make_copies
 from agentctl.experiments.experiment import (
     Experiment,
     Target,
-    free_names,
     provenance,
     recorded_configurable,
     run_jobs,
@@ -23,10 +23,8 @@ from agentctl.experiments.point import Point, read_point
 from agentctl.experiments.replay import planned_nodes, policy_at
 from agentctl.experiments.reports import all_side_effects, report_run, tally
 from agentctl.experiments.running import Ended, RunJob
-from agentctl.records.copies import CopyReport
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import ForkReport
-from agentctl.stores.copying.execute import copy
 
 
 def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, run: bool = True) -> ForkReport:
@@ -58,9 +56,9 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=made.warnings)
         if experiment.on_plan is not None:
             experiment.on_plan(plan)
-        names = free_names(experiment.debug.writer, target.thread, "fork", n if run else 1)
         facts = provenance(target, forms.op, experiment.reason, as_node=made.as_node, case=experiment.case)
-        copies = _copied(experiment, target, made, names, facts)
+        n_threads = n if run else 1
+        names, copies = make_copies(experiment, made.reader, made.plan, target.thread, "fork", n_threads, facts)
     ended: Sequence[Ended] = ()
     if run:
         jobs = [_job(experiment, point, forms, made, name, facts) for name in names]
@@ -70,7 +68,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         source=target.place,
         target=experiment.debug.place(names[0], made.id),
         plan=plan,
-        copies=copies,
+        copies=tuple(replace(one, source=target.place) for one in copies),
         as_node=made.as_node,
         next=made.next,
         answered=made.answered,
@@ -79,19 +77,6 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         case=experiment.case,
         warnings=made.warnings,
     )
-
-
-def _copied(
-    experiment: Experiment, target: Target, made: Made, names: Sequence[str], facts: dict[str, str]
-) -> tuple[CopyReport, ...]:
-    """Copies the made fork under each name, in one transaction."""
-    if made.plan is None:
-        return ()
-    plans = [replace(made.plan, as_thread=name, provenance=facts) for name in names]
-    if experiment.on_threads is not None:
-        experiment.on_threads([experiment.debug.place(name) for name in names], "fork")
-    copies = copy(made.reader, experiment.debug.writer, plans)
-    return tuple(replace(one, source=target.place) for one in copies)
 
 
 def _job(experiment: Experiment, point: Point, forms: Forms, made: Made, name: str, facts: dict[str, str]) -> RunJob:

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from agentctl.errors import Refused
 from agentctl.experiments.calls import enclosing_calls
+from agentctl.experiments.debug_threads import make_copies
 from agentctl.experiments.experiment import (
     Experiment,
     Target,
-    free_names,
     provenance,
     recorded_configurable,
     run_jobs,
@@ -26,7 +26,6 @@ from agentctl.records.threads import UNKNOWN
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.calls import Call, CallKey
 from agentctl.sandbox.replies import Substitute
-from agentctl.stores.copying.execute import copy
 from agentctl.stores.copying.selection import for_replay
 from agentctl.stores.reading.layout import START
 
@@ -45,18 +44,14 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     if not point.tasks:
         raise Refused(f"nothing runs from {target.id}: its next is empty", hint=_where_something_runs(point))
     nodes = planned_nodes(experiment, target.ns, point.next)
-    names = free_names(experiment.debug.writer, target.thread, "replay", n)
-    base = for_replay(experiment.source, target.thread, target.ns, target.id, names[0])
+    base = for_replay(experiment.source, target.thread, target.ns, target.id, target.thread)
     facts = provenance(target, "replay", experiment.reason, case=experiment.case)
     warnings = tuple(_runs_again(point))
     policy = policy_at(experiment, target)
     plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=warnings)
     if experiment.on_plan is not None:
         experiment.on_plan(plan)
-    plans = [replace(base, as_thread=name, provenance=facts) for name in names]
-    if experiment.on_threads is not None:
-        experiment.on_threads([experiment.debug.place(name) for name in names], "replay")
-    copies = copy(experiment.source, experiment.debug.writer, plans)
+    names, copies = make_copies(experiment, experiment.source, base, target.thread, "replay", n, facts)
     jobs = [
         RunJob(
             thread=name,

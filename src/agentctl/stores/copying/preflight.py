@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from agentctl.errors import Refused
+from agentctl.errors import Refused, ThreadExists
 from agentctl.records.rows import WriteRow
 from agentctl.stores.base import CopyPlan, Reader, RowPick
 from agentctl.stores.copying import sqlite_rows
@@ -48,9 +48,9 @@ def _check_names(target: Reader, plans: Sequence[CopyPlan]) -> None:
         names.add(plan.as_thread)
 
 
-def thread_exists(target: Reader, thread: str) -> Refused:
-    """Returns the error for a target thread that is there already: copies never mix with other rows."""
-    return Refused(f"{target.info} already has a thread {thread}", hint=f"name another one: --as '{thread}-2'")
+def thread_exists(target: Reader, thread: str) -> ThreadExists:
+    """Returns the error for a target thread that is there already."""
+    return ThreadExists(f"{target.info} already has a thread {thread}", hint=f"name another one: --as '{thread}-2'")
 
 
 def _check_changes(plan: CopyPlan) -> None:

@@ -15,7 +15,7 @@ from psycopg import errors, sql
 from psycopg.rows import TupleRow
 from psycopg.types.json import Jsonb
 
-from agentctl.errors import Refused, StoreError
+from agentctl.errors import AgentctlError, Refused, StoreError, ThreadExists
 from agentctl.records.rows import Stored
 from agentctl.stores.base import Reader, StoreInfo, StoreKind, WriteKey
 from agentctl.stores.delegation import NoThreads, ReadsThrough
@@ -234,7 +234,7 @@ class PostgresTransaction:
 
 @contextmanager
 def _connected(url: str) -> Iterator[psycopg.Connection[TupleRow]]:
-    """Yields a connection in autocommit mode; what Postgres refuses becomes a `StoreError`."""
+    """Yields a connection in autocommit mode; what Postgres refuses becomes one of our errors."""
     try:
         with psycopg.connect(connection_text(url), autocommit=True, prepare_threshold=None) as connection:
             yield connection
@@ -242,7 +242,7 @@ def _connected(url: str) -> Iterator[psycopg.Connection[TupleRow]]:
         raise _write_error(hide_password(url), error) from error
 
 
-def _write_error(shown: str, error: psycopg.Error) -> StoreError:
+def _write_error(shown: str, error: psycopg.Error) -> AgentctlError:
     """Returns the error to show for one of Postgres's while writing; connections fail as they do for a reader."""
     match error:
         case errors.InsufficientPrivilege() | errors.ReadOnlySqlTransaction():
@@ -251,7 +251,7 @@ def _write_error(shown: str, error: psycopg.Error) -> StoreError:
                 hint="give another target: --to PROFILE or --to FILE.sqlite",
             )
         case errors.UniqueViolation():
-            return StoreError(
+            return ThreadExists(
                 f"another program wrote the same rows to {shown} meanwhile: {_first_line(error)}",
                 hint="run the command again with another thread id: --as THREAD",
             )
