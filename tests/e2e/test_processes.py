@@ -1,105 +1,97 @@
-"""The command as a real process: pipes, signals, streams, start-up."""
+"""What a shell sees of a process: its exit code, its pipes, its signals."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import MessagesState, StateGraph
 
-from tests.catalog import CATALOG, sqlite_thread
+from agentctl.testing import build_thread
+from tests.support.processes import TIMEOUT_S, Shell
+
+N_TURNS = 3
+LONG = "a long answer " * 20_000
+
+_WAITING = """
+import threading
+from langgraph.graph import MessagesState, StateGraph
+
+
+def wait(state):
+    with open({fifo!r}, "w") as started:
+        started.write("started")
+    threading.Event().wait()
+
+
+graph = StateGraph(MessagesState).add_node("wait", wait).set_entry_point("wait").compile()
+"""
 
 pytestmark = pytest.mark.real_process
-AGENTCTL = (sys.executable, "-m", "agentctl")
-THREAD = CATALOG["agent"].thread
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sqlite_thread(tmp_path_factory.mktemp("store"), CATALOG["agent"])
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """A folder with a store whose one thread is longer than a pipe holds."""
+    graph = StateGraph(MessagesState).add_node("wait", lambda _: {"messages": [("ai", LONG)]})
+    turns = [{"messages": [("human", LONG)]}] * N_TURNS
+    build_thread(graph.set_entry_point("wait").compile(), tmp_path / "app.sqlite", "t-1", *turns)
+    return Shell(tmp_path, variables={"AGENTCTL_STORE": "app.sqlite"})
 
 
-@pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A thread of several hundred checkpoints: more than a pipe holds."""
-    path = tmp_path_factory.mktemp("long") / "long.sqlite"
-    with SqliteSaver.from_conn_string(str(path)) as saver:
-        graph = CATALOG["linear"].build(saver)
-        for _ in range(150):
-            graph.invoke({"log": []}, {"configurable": {"thread_id": "t"}}, durability="sync")
-    return path
-
-
-def agentctl(*args: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*AGENTCTL, *map(str, args)], capture_output=True, text=True, timeout=60, check=False, **options
-    )  # type: ignore[call-overload,no-any-return]
-
-
-def test_the_console_script_is_installed() -> None:
-    script = Path(sys.executable).with_name("agentctl")
-    shown = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60, check=False)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.startswith("agentctl ")
-
-
-def test_whoever_closes_the_pipe_early_ends_the_command_quietly(long: Path) -> None:
-    with subprocess.Popen(
-        [*AGENTCTL, "history", "t", "--store", str(long)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        process.stdout.readline()
+@pytest.mark.parametrize(
+    "command", ["agentctl show t-1 --messages --all", "agentctl show t-1 --json", "agentctl history t-1"]
+)
+def test_a_reader_that_goes_away_ends_the_process_at_once_and_without_a_traceback(shell: Shell, command: str) -> None:
+    with shell.start(command) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(1)
         process.stdout.close()
-        told = process.stderr.read()
-        assert process.wait(60) == 141
-    assert told == b""
+        assert process.wait(TIMEOUT_S) in (0, 141)
+        assert process.stderr.read() == ""
 
 
-def test_ctrl_c_ends_a_run_with_130(tmp_path: Path) -> None:
-    """The node says that it runs; the signal then reaches a graph that would never end."""
-    (tmp_path / "agentctl.yaml").write_text("profiles: {}\n", "utf-8")
-    (tmp_path / "in.json").write_text('{"n": 1}', "utf-8")
-    (tmp_path / "app.py").write_text(
-        "import sys, time\n"
-        "from langgraph.graph import START, StateGraph\n"
-        "def work(state):\n"
-        "    sys.stderr.write('running\\n')\n"
-        "    sys.stderr.flush()\n"
-        "    time.sleep(600)\n"
-        "graph = StateGraph(dict).add_node('work', work).add_edge(START, 'work').compile()\n",
-        "utf-8",
-    )
-    command = [*AGENTCTL, "run", "app.py:graph", "--thread", "t", "--input", "in.json", "--debug-store", "d.sqlite"]
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None and process.stdout is not None
-        line = process.stderr.readline()
-        while line and line != b"running\n":
-            line = process.stderr.readline()
+def test_a_pipe_closed_before_anything_is_written_exits_141(shell: Shell) -> None:
+    with shell.start("agentctl show t-1 --json") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.wait(TIMEOUT_S) == 141
+        assert process.stderr.read() == ""
+
+
+def test_ctrl_c_in_the_middle_of_a_replay_exits_130_and_leaves_the_source_alone(shell: Shell) -> None:
+    fifo = shell.cwd / "started"
+    os.mkfifo(fifo)
+    (shell.cwd / "waiting.py").write_text(_WAITING.format(fifo=str(fifo)), encoding="utf-8")
+    before = (shell.cwd / "app.sqlite").read_bytes()
+    with shell.start("agentctl replay t-1@before:wait --graph waiting.py:graph --debug-store debug.sqlite") as process:
+        assert fifo.read_text(encoding="utf-8") == "started"
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-        assert process.stderr.read().endswith(b"interrupted\n")
-        assert process.stdout.read() == b""
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert err.splitlines()[-1] == "interrupted"
+    assert (shell.cwd / "app.sqlite").read_bytes() == before
 
 
-def test_output_that_the_locale_cannot_write_is_escaped(store: Path) -> None:
-    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    shown = agentctl("show", THREAD, "--messages", "--store", store, env=environ)
-    assert (shown.returncode, shown.stderr) == (0, "")
-
-
-def test_a_usage_error_under_json_is_one_document(store: Path) -> None:
-    failed = agentctl("history", "--json")
-    assert failed.returncode == 2
-    assert failed.stdout.startswith('{"error": {"kind": "usage"')
-    assert failed.stderr == ""
-
-
-def test_looking_leaves_the_folder_as_it_was(store: Path) -> None:
-    before = {file.name: file.read_bytes() for file in store.parent.iterdir()}
-    for words in (["threads"], ["history", THREAD], ["show", THREAD], ["diff", f"{THREAD}@root..head"]):
-        assert agentctl(*words, "--store", store, cwd=store.parent).returncode == 0
-    assert {file.name: file.read_bytes() for file in store.parent.iterdir()} == before
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("agentctl undo t-1", 2, "undo"),
+        ("agentctl history", 2, "TARGET"),
+        ("agentctl history t-1@step:", 2, "^"),
+        ("agentctl history t-2", 3, "t-2"),
+        ("agentctl history t-1 --store missing.sqlite", 4, "missing.sqlite"),
+    ],
+)
+def test_the_exit_code_says_what_kind_of_error_it_was(shell: Shell, command: str, code: int, said: str) -> None:
+    done = shell.type(command)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith("error: ")
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert not (shell.cwd / "missing.sqlite").exists()
