@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels import DeltaChannel
@@ -99,8 +99,9 @@ STEPS = st.lists(
 )
 
 
+@example(steps=["clear", "exit"], schema=MessagesState)
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(steps=STEPS, schema=st.sampled_from([MessagesState, Delta]))
 def test_messages_without_ids_removals_forks_and_replays_are_placed_right(

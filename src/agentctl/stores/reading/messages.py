@@ -109,6 +109,17 @@ def written_messages(writes: Iterable[WriteRow]) -> list[tuple[WriteRow, Message
     return found
 
 
+def _takes_away(write: WriteRow) -> bool:
+    """Whether a write may remove messages; one that cannot be read may."""
+    if write.value is None:
+        return True
+    try:
+        value = decode(write.value)
+    except DecodeError:
+        return True
+    return overwrite_value(value)[0] or any(message.role == "remove" for message in coerced_messages(value))
+
+
 def _may_be_messages(value: object) -> bool:
     return value == [] or is_message_list(value)
 
@@ -167,6 +178,18 @@ class _Logging:
         row = self._lineage.tip
         return self._reader.writes(row.thread, row.ns, list(ids), channels=[self._channel])
 
+    @cached_property
+    def _writes_tell_all(self) -> bool:
+        """Whether every message of the tip came by a stored write and none ever went.
+
+        A run that stored only its end (durability "exit") leaves a gap in the steps; a removal or an overwrite may
+        take away one of several messages that are alike.
+        """
+        rows = self._lineage.rows
+        if any(parent.step is None or row.step != parent.step + 1 for parent, row in pairwise(rows)):
+            return False
+        return not any(_takes_away(write) for write in self._writes(row.id for row in rows[:-1]))
+
     def _waiting(self) -> list[Message]:
         known = {message.id for message in self._tip if message.id is not None}
         waiting = written_messages(self._writes([self._lineage.tip.id]))
@@ -199,7 +222,8 @@ class _Logging:
                 places[likeness(message)].append(place)
         for like, wanted in places.items():
             candidates = unnamed.get(like, [])
-            if len(candidates) == len(wanted) and all(candidate.certain for candidate in candidates):
+            pairs_off = len(candidates) == len(wanted) and all(candidate.certain for candidate in candidates)
+            if pairs_off and self._writes_tell_all:
                 self._held.update(zip(wanted, (candidate.held for candidate in candidates), strict=True))
             else:
                 self._held.update((place, self._search(place)) for place in wanted)
