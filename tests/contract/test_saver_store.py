@@ -70,7 +70,7 @@ def _file(folder: Path, code: str, database: object = "") -> str:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_making_a_saver_gives_the_same_store(tmp_path: Path, database: Path, way: str) -> None:
-    n_threads = threading.active_count()
+    before = set(threading.enumerate())
     with (
         closing(open_reader(str(database))) as direct,
         closing(open_reader(_file(tmp_path, WAYS[way], database))) as reader,
@@ -85,7 +85,7 @@ def test_every_way_of_making_a_saver_gives_the_same_store(tmp_path: Path, databa
         assert through_saver == {
             (w.checkpoint_id, w.task_id, w.idx, w.channel): w.value for w in direct.writes(THREAD, "")
         }
-    assert threading.active_count() == n_threads
+    assert not set(threading.enumerate()) - before
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_the_projects_folder_is_importable(tmp_path: Path, monkeypatch: pytest.M
 def test_what_goes_wrong_while_a_saver_is_made_is_an_error_with_a_hint(
     tmp_path: Path, code: str, message: str, hint: str
 ) -> None:
-    n_threads = threading.active_count()
+    before = set(threading.enumerate())
     with pytest.raises(StoreError, match=message) as caught:
         open_reader(_file(tmp_path, code))
     assert caught.value.exit_code == 4
     assert hint in (caught.value.hint or "")
-    assert threading.active_count() == n_threads
+    assert not set(threading.enumerate()) - before
 
 
 def test_a_missing_python_file_is_an_error_and_creates_nothing(tmp_path: Path) -> None:
