@@ -34,7 +34,9 @@ def _run(argv: list[str], env: Env) -> int:
     # Not by calling the app: that makes a closed pipe exit 1, and Ctrl-C an exit without a word.
     command = typer.main.get_command(build(argv))
     try:
-        with command.make_context("agentctl", argv or ["--help"], obj=env) as context:
+        with command.make_context(
+            "agentctl", argv or ["--help"], obj=env, terminal_width=min(env.width, 100)
+        ) as context:
             code = command.invoke(context)
     except typer.Exit as done:
         return int(done.exit_code)

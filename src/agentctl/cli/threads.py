@@ -19,12 +19,14 @@ STATUSES: tuple[ThreadStatus, ...] = ("done", "pending", "interrupted", "error",
 
 def threads(
     ctx: typer.Context,
-    profile: Annotated[str, typer.Argument(metavar="[PROFILE::]", help="The store; the default one without it.")] = "",
+    profile: Annotated[str, typer.Argument(metavar="PROFILE::", help="The store; the default one without it.")] = "",
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Updated at or after: a time, or an age such as 2h.")
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Updated at or before.")] = None,
-    status: Annotated[str | None, typer.Option("--status", help="One of: " + ", ".join(STATUSES) + ".")] = None,
+    status: Annotated[
+        str | None, typer.Option("--status", metavar="STATUS", help="One of: " + ", ".join(STATUSES) + ".")
+    ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
