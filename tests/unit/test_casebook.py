@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
+import os
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -394,3 +396,15 @@ def test_a_case_whose_folder_was_removed_is_a_store_error(root: Path) -> None:
 
 def test_a_missing_ledger_has_no_lines(tmp_path: Path) -> None:
     assert read_lines(tmp_path / "none.jsonl") == ((), 0)
+
+
+def test_a_disk_that_is_full_leaves_no_part_of_a_case(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("agentctl.casebook.files.os.fsync", full)
+    with pytest.raises(StoreError) as caught:
+        open_case(root, "inc-31", now=NOW)
+
+    assert "make room" in (caught.value.hint or "")
+    assert [path.name for path in root.iterdir() if path.is_dir()] == []

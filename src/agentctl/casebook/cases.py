@@ -165,11 +165,11 @@ def _create(root: Path, name: str, *, now: datetime, reason: str, source: Place 
     with _keeping(root):
         draft = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
     case = Case(name, draft, "open", (CaseEvent("opened", now, reason),), source)
-    write_case(case)
-    make_private_folder(draft / REPORTS)
     try:
+        write_case(case)
+        make_private_folder(draft / REPORTS)
         draft.rename(folder)
-    except OSError:
+    except (OSError, StoreError):
         shutil.rmtree(draft)
         if not folder.exists():
             raise

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import Final
 
@@ -100,7 +101,10 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise StoreError(f"{path} cannot be written: {exc.strerror}") from exc
+        hint = "make room there, or keep cases beside another debug store: --debug-store FILE.sqlite"
+        raise StoreError(
+            f"{path} cannot be written: {exc.strerror}", hint=hint if exc.errno in (ENOSPC, EDQUOT) else None
+        ) from exc
 
 
 def _write_beside(path: Path, document: Mapping[str, object]) -> Path:

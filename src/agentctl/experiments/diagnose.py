@@ -88,7 +88,7 @@ def diagnose(
         commands=_next_commands(verdict, forked, replays),
         side_effects=_together(replays.side_effects, forked.side_effects if forked else None),
         case=experiment.case,
-        warnings=(*notes, *replays.warnings, *(forked.warnings if forked else ())),
+        warnings=tuple(dict.fromkeys((*notes, *replays.warnings, *(forked.warnings if forked else ())))),
     )
 
 

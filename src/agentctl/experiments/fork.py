@@ -75,7 +75,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         group=tally(runs),
         side_effects=all_side_effects(runs),
         case=experiment.case,
-        warnings=made.warnings,
+        warnings=plan.warnings,
     )
 
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentctl.experiments.experiment import Experiment, recorded_configurable
+from agentctl.experiments.graph_parts import inner_graph, is_functional
 from agentctl.experiments.point import Point
+from agentctl.experiments.running import node_path
 from agentctl.records.runs import Plan, PlannedTool
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.calls import Call
@@ -50,7 +52,7 @@ def make_plan(
         model=", ".join(found.models) or "none found",
         masked=experiment.masked,
         graph=experiment.graph_name,
-        warnings=(*_incomplete(found), *warnings),
+        warnings=(*_incomplete(found), *_lost_channels(experiment, point), *warnings),
     )
 
 
@@ -124,3 +126,13 @@ def _questions(experiment: Experiment, point: Point) -> Iterator[str]:
 def _incomplete(found: Found) -> Iterator[str]:
     if not found.complete:
         yield "the graph is too large to be searched to its end: tools may be missing from this plan, not from the gate"
+
+
+def _lost_channels(experiment: Experiment, point: Point) -> Iterator[str]:
+    """Yields what to know where the graph has changed since: values that its nodes do not see any more."""
+    graph = inner_graph(experiment.graph, node_path(point.target.ns))
+    if graph is None or is_functional(graph):
+        return
+    lost = [channel for channel in point.values if channel not in graph.channels]
+    if lost:
+        yield f"the thread holds values that the graph has no channel for: {', '.join(lost)}"

@@ -46,9 +46,8 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     nodes = planned_nodes(experiment, target.ns, point.next)
     base = for_replay(experiment.source, target.thread, target.ns, target.id, target.thread)
     facts = provenance(target, "replay", experiment.reason, case=experiment.case)
-    warnings = tuple(_runs_again(point))
     policy = policy_at(experiment, target)
-    plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=warnings)
+    plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=_runs_again(point))
     if experiment.on_plan is not None:
         experiment.on_plan(plan)
     names, copies = make_copies(experiment, experiment.source, base, target.thread, "replay", n, facts)
@@ -72,7 +71,7 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
         group=tally(runs),
         side_effects=all_side_effects(runs),
         case=experiment.case,
-        warnings=warnings,
+        warnings=plan.warnings,
     )
 
 
