@@ -67,7 +67,7 @@ def plan_lines(plan: Plan, verb: str) -> list[str]:
     for tool in plan.tools:
         by_source.setdefault(tool.served_by, []).append(tool.name)
     lines += [f"  tools from {source}: {', '.join(tools)}" for source, tools in by_source.items()]
-    lines += [f"  will stop at: {asked} (answer it with --resume JSON)" for asked in plan.interrupts]
+    lines += [f"  may stop at: {asked} (--resume JSON answers it)" for asked in plan.interrupts]
     if plan.configurable:
         shown = clean_metadata(plan.configurable)
         lines.append("  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in shown.items()))
