@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from pathlib import PurePath
 
-from agentctl.records.diffs import ABSENT
+from agentctl.records.absent import ABSENT
 
 _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff\ud800-\udfff]")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from agentctl.records.absent import ABSENT as ABSENT
 from agentctl.records.copies import Place
 from agentctl.records.messages import Message, ToolCall
 
@@ -18,16 +19,6 @@ class Change:
     path: str
     left: object
     right: object
-
-
-class _Absent:
-    """The value of a path that one side does not have."""
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-
-ABSENT = _Absent()
 
 
 @dataclass(frozen=True, slots=True)

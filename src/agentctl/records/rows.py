@@ -116,8 +116,7 @@ class StoredCheckpoint:
     """Why nothing of the row could be read (all maps are empty then), or None."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadHead:
+class ThreadHead(NamedTuple):
     """One thread's newest root checkpoint and how many checkpoints it has (root namespace)."""
 
     thread: str
@@ -126,8 +125,7 @@ class ThreadHead:
     head: CheckpointRow
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryItem:
+class MemoryItem(NamedTuple):
     """One item of LangGraph's BaseStore (the memory store)."""
 
     namespace: tuple[str, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agentctl.records.messages import ConversationTurn, Message
 
@@ -42,8 +42,7 @@ class ThreadSummary:
     hit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupt:
+class Interrupt(NamedTuple):
     """A question a task asked. `id` is LangGraph's interrupt id; `task` the asking task's id."""
 
     id: str | None
@@ -52,8 +51,7 @@ class Interrupt:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One task of the step that runs from a checkpoint.
 
     `result` holds the channel writes of a finished task, in order; `error` is the stored exception as text;
@@ -70,8 +68,7 @@ class Task:
     ns: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryRow:
+class HistoryRow(NamedTuple):
     """One checkpoint in a list.
 
     `wrote` and `next` are node names with multiplicity (`?` where rows cannot tell); `branch` is 0 for the branch of

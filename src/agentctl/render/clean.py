@@ -35,6 +35,8 @@ def clean(text: str, *, keep_newlines: bool = False) -> str:
     Tabs and newlines become single spaces, unless `keep_newlines`, which keeps both. Other control characters, lone
     surrogates and invisible direction marks show as U+FFFD, so that nobody is misled by what is not there.
     """
+    if text.isprintable():  # then there is nothing of the kind, and long lists are printed much faster
+        return text
     text = _CONTROLS.sub("\ufffd", _ESCAPES.sub("", text.replace("\r\n", "\n")))
     if keep_newlines:
         return text

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agentctl.render.clean import clean
 
@@ -14,8 +13,7 @@ if TYPE_CHECKING:
 GAP = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One column. `shrink_to` is the least width it may be cut to, None for a column that is never cut."""
 
     title: str
@@ -24,8 +22,7 @@ class Column:
     style: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A cell's text with a style of its own."""
 
     text: str

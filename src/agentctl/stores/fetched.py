@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 from agentctl.records.rows import CheckpointRow, Stored, WriteRow
@@ -30,9 +31,8 @@ def stored_value(type_: str | None, data: str | bytes | memoryview | None) -> St
     return Stored(type_ or "", data.encode() if isinstance(data, str) else bytes(data or b""))
 
 
-def write_order(write: WriteRow) -> tuple[str, str, str, int]:
-    """Returns the sort key of `Reader.writes`.
+write_order = attrgetter("checkpoint_id", "task_path", "task_id", "idx")
+"""The sort key of `Reader.writes`; a store has task paths for all writes or for none.
 
-    Source: langgraph-checkpoint 4.3.2, checkpoint/base/__init__.py (`writes_sort_key`).
-    """
-    return write.checkpoint_id, write.task_path or "", write.task_id, write.idx
+Source: langgraph-checkpoint 4.3.2, checkpoint/base/__init__.py (`writes_sort_key`).
+"""

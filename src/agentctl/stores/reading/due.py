@@ -7,7 +7,7 @@ channels/last_value.py (`LastValueAfterFinish`), channels/topic.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentctl.codec.values import decode
 from agentctl.errors import DecodeError
@@ -17,8 +17,7 @@ from agentctl.stores.base import Reader
 from agentctl.stores.reading.layout import JOIN, NOT_NODES, START, TASKS, join_is_complete, triggered_node
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(NamedTuple):
     """What runs next: node names of pending Sends by position, then names of triggered nodes, sorted.
 
     `?` stands for one that cannot be told: the first run of an entrypoint, a routing value that cannot be read.
@@ -33,8 +32,7 @@ class Due:
         return self.sends + self.nodes
 
 
-@dataclass(frozen=True, slots=True)
-class Bookkeeping:
+class Bookkeeping(NamedTuple):
     """A checkpoint's versions, and what it is about to run."""
 
     format: int

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from agentctl.codec.delta import snapshot_value
 from agentctl.records.threads import History, HistoryRow, Task
 from agentctl.stores.base import Reader
 from agentctl.stores.reading import summary
@@ -177,6 +176,8 @@ def _summary(reader: Reader, step: Step, stopped: Sequence[Task]) -> str:
 
 def _change(reader: Reader, step: Step) -> str:
     """Returns what an update or an unstored run changed, from small values of the channels that got a new version."""
+    from agentctl.codec.delta import snapshot_value  # few histories have an update: the others start faster without
+
     row = step.row
     if not step.channels:
         return ""

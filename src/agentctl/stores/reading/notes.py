@@ -51,7 +51,7 @@ class Notes:
             where = f"step {row.step} ({self.short(row.id)})" if row.step is not None else self.short(row.id)
             parent = "" if row.parent else ", no parent"
             self._add("missing", f"{where}{parent}: {missing} steps not stored (durability exit)")
-        if (parent_id := tree.dangling(row.id)) is not None:
+        if step.parent is None and (parent_id := tree.dangling(row.id)) is not None:
             self._add("dangling", f"the parent of {self.short(row.id)} is not stored here: {parent_id}")
         if line := half_done(step, went_on=bool(tree.children.get(row.id))):
             self._add("half_done", f"{self.short(row.id)}: {line}")
@@ -81,7 +81,7 @@ class Notes:
 def steps_missing(step: Step) -> int:
     """Returns how many steps of a run with durability "exit" came before this row and are not stored."""
     row = step.row
-    if row.source != "loop" or row.step is None:
+    if step.made_by or row.source != "loop" or row.step is None:
         return 0
     if row.parent is None:
         return row.step + 1

@@ -285,6 +285,9 @@ class StepReader:
         """Returns the nodes that made a checkpoint, and for an update the node it was written as."""
         parent = batch.parent(row)
         if makers is not None and parent is not None:
+            first = makers.finished[0].path
+            if len(makers.finished) == 1 and first.kind == "pull":
+                return (first.node or UNKNOWN,), None
             return tuple(self._names_of_makers(parent, makers, batch)), None
         if row.source == "update":
             ours = row.metadata.get(AS_NODE)

@@ -251,4 +251,4 @@ def _cut(text: str, length: int = _MAX_TEXT) -> str:
 
 
 def _line(parts: Iterable[str]) -> str:
-    return _cut(", ".join(part for part in parts if part), _MAX_LINE)
+    return _cut(", ".join([part for part in parts if part]), _MAX_LINE)

@@ -38,17 +38,25 @@ def make_task(
         namespaces: All namespaces of the thread, to find the one that its subgraph used.
         results: Whether to decode what it wrote.
     """
-    inner = layout.task_ns(ns, name, task_id), layout.node_ns(ns, name)
+    has_control = rows is not None and rows.outline.has_control
     return Task(
         id=task_id,
         name=name,
         path=path,
         finished=rows is not None and rows.finished,
-        error=error_of(rows) if rows else None,
-        interrupts=interrupts_of(rows, name) if rows else (),
+        error=error_of(rows) if rows and has_control else None,
+        interrupts=interrupts_of(rows, name) if rows and has_control else (),
         result=result_of(rows) if results and rows and rows.finished else None,
-        ns=next((candidate for candidate in inner if candidate in namespaces), None),
+        ns=_inner_ns(name, ns, task_id, namespaces),
     )
+
+
+def _inner_ns(name: str, ns: str, task_id: str, namespaces: Collection[str]) -> str | None:
+    """Returns the namespace that the task's subgraph used: one of its own, or one that all of its runs share."""
+    if len(namespaces) == 1:
+        return None
+    inner = layout.task_ns(ns, name, task_id), layout.node_ns(ns, name)
+    return next((candidate for candidate in inner if candidate in namespaces), None)
 
 
 def result_of(rows: TaskRows) -> tuple[tuple[str, object], ...]:
