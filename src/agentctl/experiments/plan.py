@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,12 @@ def make_plan(
         model=", ".join(found.models) or "none found",
         masked=experiment.masked,
         graph=experiment.graph_name,
-        warnings=(*_incomplete(found), *_lost_channels(experiment, point), *warnings),
+        warnings=(
+            *_incomplete(found),
+            *_lost_channels(experiment, point),
+            *_unknown_tools(experiment, found, policy),
+            *warnings,
+        ),
     )
 
 
@@ -73,14 +79,18 @@ def _tools_in(found: Found) -> dict[str, BaseTool]:
 
 
 def _planned_tools(experiment: Experiment, found: Found, policy: Policy) -> Iterator[PlannedTool]:
-    """Yields each tool that can be called: those of the graph, then those that only the recording knows."""
-    tools: dict[str, BaseTool | None] = {**_tools_in(found)}
-    for name in sorted(experiment.recording.names):
-        tools.setdefault(name, None)
-    for name, tool in tools.items():
+    for name, tool in _known_tools(experiment, found).items():
         call = Call(name, {}, None, tool=tool)
         effect = policy.effect(call) or "write"
         yield PlannedTool(name, effect, ", else ".join(_sources(experiment, policy, call, effect)))
+
+
+def _known_tools(experiment: Experiment, found: Found) -> Mapping[str, BaseTool | None]:
+    """Returns the tools that can be called: those of the graph, then those that only the recording knows, as None."""
+    tools: dict[str, BaseTool | None] = {**_tools_in(found)}
+    for name in sorted(experiment.recording.names):
+        tools.setdefault(name, None)
+    return tools
 
 
 def _sources(experiment: Experiment, policy: Policy, call: Call, effect: str) -> Iterator[str]:
@@ -91,12 +101,12 @@ def _sources(experiment: Experiment, policy: Policy, call: Call, effect: str) ->
         yield "recorded"
     if call.name in policy.stubs:
         yield "stub"
-    elif policy.live_tool(call) is not None:
-        yield "live"
     elif policy.registry is not None and policy.registry.answers(call.name):
         yield "state" if effect == "state" else "stub"
     elif effect == "state" and call.tool is not None:
         yield "state"
+    elif policy.live_tool(call) is not None:
+        yield "live"
     else:
         yield "blocked"
 
@@ -126,6 +136,17 @@ def _questions(experiment: Experiment, point: Point) -> Iterator[str]:
 def _incomplete(found: Found) -> Iterator[str]:
     if not found.complete:
         yield "the graph is too large to be searched to its end: tools may be missing from this plan, not from the gate"
+
+
+def _unknown_tools(experiment: Experiment, found: Found, policy: Policy) -> Iterator[str]:
+    """Yields the names given with `--stub` or `--effect` that are no tool's: nothing may ever ask for them."""
+    known = _known_tools(experiment, found)
+    for flag, names in (("--stub", policy.stubs), ("--effect", policy.effects.said)):
+        for name in names:
+            if name not in known:
+                near = difflib.get_close_matches(name, list(known), n=1)
+                meant = f"; did you mean {near[0]}?" if near else ""
+                yield f"{flag} {name}: no tool of the graph or the recording is called that{meant}"
 
 
 def _lost_channels(experiment: Experiment, point: Point) -> Iterator[str]:
