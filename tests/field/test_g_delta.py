@@ -51,4 +51,4 @@ def test_g3_a_deep_agents_messages_are_rebuilt_however_its_input_was_written(tmp
             values = read_values(reader, "t", "", id, channels=["messages"]).values
             assert [(one.role, one.text) for one in messages_in(values.get("messages", []))] == expected
     shown = run_cli("show", "t", "--store", database, "--messages", "--json", environ={}).json
-    assert [item["content"] for item in shown["items"]] == ["hello", "you said hello"] * 2
+    assert [item["message"]["text"] for item in shown["items"]] == ["hello", "you said hello"] * 2
