@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def test_g3_a_deep_agents_messages_are_rebuilt_however_its_input_was_written(tmp
     with SqliteSaver.from_conn_string(str(database)) as saver:
         graph = create_deep_agent(model=ScriptedModel(script=_answer), checkpointer=saver)
         for _ in range(2):
-            graph.invoke({"messages": _GIVEN[form]}, config, durability="sync")
+            graph.invoke({"messages": deepcopy(_GIVEN[form])}, config, durability="sync")
         stock = list(_stock_texts(graph, config))
 
     with closing(open_reader(str(database))) as reader:

@@ -18,6 +18,7 @@ from agentctl.config.workflows import (
     Workflow,
     choose_graph,
     find_workflow,
+    named_graph,
     read_langgraph_json,
     read_workflows,
 )
@@ -194,8 +195,7 @@ class Config:
             return choose_graph(self.workflows, graphs, self.langgraph_file, metadata)
         origin = Origin("flag", "--graph")
         if ":" not in flag:
-            named = choose_graph(self.workflows, graphs, self.langgraph_file, {"workflow": flag})
-            return replace(named, origin=origin)
+            return replace(named_graph(self.workflows, graphs, self.langgraph_file, flag), origin=origin)
         graph = locate_code(flag, self.cwd)
         workflow = next((flow for flow in self.workflows.values() if flow.graph == graph), None)
         return GraphChoice(workflow.name if workflow else flag, graph, workflow, origin)

@@ -136,6 +136,34 @@ def find_workflow(workflows: Mapping[str, Workflow], wanted: str | Mapping[str, 
     return workflows[wanted]
 
 
+def named_graph(
+    workflows: Mapping[str, Workflow], graphs: Mapping[str, str], graphs_file: Path | None, name: str
+) -> GraphChoice:
+    """Returns the graph that is configured under a name.
+
+    Raises:
+        UsageError: none is; the hint lists those that are, and the other forms of `--graph`.
+    """
+    choices, aliases = _choices(workflows, graphs, graphs_file)
+    if choice := choices.get(name) or choices.get(aliases.get(name, "")):
+        return choice
+    known = f"configured are: {', '.join(choices)}" if choices else "none is configured"
+    raise UsageError(f"no graph is configured as {name}", hint=f"--graph path.py:attr or package.module:attr; {known}")
+
+
+def _choices(
+    workflows: Mapping[str, Workflow], graphs: Mapping[str, str], graphs_file: Path | None
+) -> tuple[dict[str, GraphChoice], dict[str, str]]:
+    """Returns the configured graphs by name, and the names by which langgraph.json has a workflow's graph too."""
+    choices = {name: GraphChoice(name, flow.graph, flow, flow.origin) for name, flow in workflows.items()}
+    taken = {flow.graph for flow in workflows.values()}
+    for name, graph in graphs.items():
+        if name not in choices and graph not in taken:
+            choices[name] = GraphChoice(name, graph, None, Origin("file", str(graphs_file)))
+    aliases = {name: flow.name for name, graph in graphs.items() for flow in workflows.values() if flow.graph == graph}
+    return choices, aliases
+
+
 def choose_graph(
     workflows: Mapping[str, Workflow],
     graphs: Mapping[str, str],
@@ -153,12 +181,7 @@ def choose_graph(
     Raises:
         UsageError: none fits, or several could; the hint names `--graph`.
     """
-    choices = {name: GraphChoice(name, flow.graph, flow, flow.origin) for name, flow in workflows.items()}
-    taken = {flow.graph for flow in workflows.values()}
-    for name, graph in graphs.items():
-        if name not in choices and graph not in taken:
-            choices[name] = GraphChoice(name, graph, None, Origin("file", str(graphs_file)))
-    aliases = {name: flow.name for name, graph in graphs.items() for flow in workflows.values() if flow.graph == graph}
+    choices, aliases = _choices(workflows, graphs, graphs_file)
     named = _named(metadata)
     for name in named:
         if choice := choices.get(name) or choices.get(aliases.get(name, "")):
