@@ -137,6 +137,6 @@ def test_a_wrong_langgraph_json_matters_only_where_a_graph_is_wanted(tmp_path: P
 
 
 def test_a_name_that_is_not_configured_is_refused_with_the_forms_that_need_no_configuration(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no graph is configured as app.route") as caught:
+    with pytest.raises(UsageError, match="no graph is configured as") as caught:
         project(tmp_path).graph_for({"workflow": "travel"}, "app.route")
     assert "package.module:attr" in (caught.value.hint or "")

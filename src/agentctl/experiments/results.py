@@ -80,7 +80,10 @@ def with_content(stored: Stored, call: NamedCall) -> Stored:
 
     tree = edited(unpack(stored))
     if found != 1:
-        raise Refused(f"the stored result of {describe(call.pair.call)} holds its message {found} times")
+        raise Refused(
+            f"the stored result of {describe(call.pair.call)} holds its message {found} times",
+            hint="give the results of the whole step: --update FILE --as-node NODE",
+        )
     changed = pack(tree, type="json" if stored.type.startswith("json") else None)
     return seal(changed) if is_encrypted(stored) else changed
 
