@@ -66,10 +66,14 @@ def make(path: Path, text: str) -> None:
         graph.invoke({"messages": [HumanMessage(stored)]}, config, durability="sync")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_that_a_terminal_would_obey_is_printed(cli: Cli, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [("colour", "title", "link", "c1", "clear"), ("bidi", "newlines", "nul", "markup", "surrogate"), ("unterminated",)],
+    ids=lambda names: names[0],
+)
+def test_nothing_that_a_terminal_would_obey_is_printed(cli: Cli, tmp_path: Path, names: tuple[str, ...]) -> None:
     path = tmp_path / "hostile.sqlite"
-    make(path, HOSTILE[name])
+    make(path, " - ".join(HOSTILE[name] for name in names))
     for command in COMMANDS:
         for form in ({"terminal": True}, {"terminal": False}):
             shown = cli(*command, "--store", path, **form)
