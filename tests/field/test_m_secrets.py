@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import threading
+from pathlib import Path
 
 import pytest
+from langgraph.graph import START, MessagesState, StateGraph
 from langsmith.utils import tracing_is_enabled
 
+from agentctl.codec.secrets import is_secret_name
 from agentctl.records.copies import Place
 from agentctl.records.runs import Plan
-from agentctl.render.clean import is_secret_name
 from agentctl.render.run_documents import plan_object
 from agentctl.render.runs import plan_lines
 from agentctl.sandbox.environment import environment
+from agentctl.testing import build_thread, run_cli
 
 _CONFIGURABLE = {"user_id": "u-7", "password": "hunter2", "llm": {"openaiApiKey": "k-123", "region": "eu"}}
 
@@ -50,3 +53,28 @@ def test_m3_prompts_stay_out_of_langsmith_also_in_threads_of_a_node(monkeypatch:
 
     assert seen == [(False, None)]
     assert os.environ["LANGSMITH_TRACING"] == "true"
+
+
+def test_m3_a_dataset_and_a_case_hold_no_secret_of_the_configuration(tmp_path: Path) -> None:
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda state: {"messages": [("ai", "hello")]})
+    graph.add_edge(START, "agent")
+    file = tmp_path / "prod.sqlite"
+    secret = {"user_id": "u-7", "api_key": "hunter2", "endpoint": "https://app:hunter2@example.org"}
+    build_thread(graph.compile(), file, "t", {"messages": [("human", "hi")]}, metadata=secret)
+    (tmp_path / "app.py").write_text(
+        "from langgraph.graph import START, MessagesState, StateGraph\n"
+        "graph = StateGraph(MessagesState).add_node('agent', lambda state: {}).add_edge(START, 'agent').compile()\n"
+    )
+
+    places = ("--store", file, "--debug-store", tmp_path / "debug" / "debug.sqlite")
+    replayed = run_cli("replay", "t@before:agent", *places, "--graph", "app.py:graph", cwd=tmp_path, environ={})
+    exported = run_cli(
+        "export", "t", *places, "--dataset", "d", "--check", "reply contains x", cwd=tmp_path, environ={}
+    )
+
+    assert (replayed.code, exported.code) == (0, 0), (replayed.err, exported.err)
+    kept = [path for path in tmp_path.rglob("*") if path.suffix in (".json", ".jsonl")]
+    assert {path.name for path in kept} >= {"case.json", "examples.jsonl", "001-replay.json"}
+    assert [path for path in kept if "hunter2" in path.read_text()] == []
+    assert '"user_id": "u-7"' in (tmp_path / "datasets" / "d" / "examples.jsonl").read_text()

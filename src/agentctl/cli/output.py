@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from agentctl.cli.env import Env
 from agentctl.codec.jsontext import dumps
+from agentctl.codec.secrets import hide_secrets
 from agentctl.errors import AgentctlError, GraphFailed, RevisionSyntaxError
-from agentctl.render.clean import clean, hide_secrets, without_controls
+from agentctl.render.clean import clean, without_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

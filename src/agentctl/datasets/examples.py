@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 
+from agentctl.codec.secrets import without_secrets
 from agentctl.codec.values import decode
 from agentctl.datasets.branch import Branch
 from agentctl.datasets.messages import message_dicts, portable
@@ -92,11 +93,14 @@ def reply_of(messages: Sequence[Message]) -> str | None:
 
 
 def _configurable(rows: Sequence[CheckpointRow]) -> dict[str, object]:
-    """What the turn began with, and what came with later runs of it, such as who answered an interrupt."""
+    """What the turn began with, and what came with later runs of it, such as who answered an interrupt.
+
+    Secrets are left out: an example is kept in a repository and sent to others.
+    """
     merged: dict[str, object] = {}
     for row in rows:
         merged = {**recorded_configurable(row.metadata), **merged}
-    return merged
+    return without_secrets(merged)
 
 
 def _raw_input(branch: Branch, checkpoint: str) -> object:

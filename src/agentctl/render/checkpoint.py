@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import dumps, timestamp
+from agentctl.codec.secrets import hide_secrets_in
 from agentctl.records.messages import CallSite
 from agentctl.records.threads import CheckpointView, Task
-from agentctl.render.clean import clean, clean_metadata, cut
+from agentctl.render.clean import clean, cut
 from agentctl.render.machine import document
 from agentctl.render.messages import ROLE_STYLE, message_document, message_text
 from agentctl.render.words import age, names, short_ids
@@ -126,7 +127,7 @@ def as_document(view: CheckpointView) -> dict[str, object]:
             "step": view.step,
             "source": view.source,
             "at": timestamp(view.at),
-            "metadata": clean_metadata(view.metadata),
+            "metadata": hide_secrets_in(view.metadata),
             "values": dict(view.values),
             "changed": list(view.changed),
             "wrote": list(view.wrote),

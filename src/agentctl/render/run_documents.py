@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentctl.codec.secrets import hide_secrets_in
 from agentctl.records.copies import CopyReport
 from agentctl.records.runs import (
     Answered,
@@ -14,7 +15,6 @@ from agentctl.records.runs import (
     SideEffects,
     WorkflowReport,
 )
-from agentctl.render.clean import clean_metadata
 from agentctl.render.diff import body, place
 from agentctl.render.machine import document
 
@@ -140,7 +140,7 @@ def plan_object(plan: Plan) -> dict[str, object]:
         "nodes": list(plan.nodes),
         "tools": [{"name": tool.name, "effect": tool.effect, "served_by": tool.served_by} for tool in plan.tools],
         "interrupts": list(plan.interrupts),
-        "configurable": clean_metadata(plan.configurable),
+        "configurable": hide_secrets_in(plan.configurable),
         "model": plan.model,
         "masked": plan.masked,
         "graph": plan.graph,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import dumps
+from agentctl.codec.secrets import hide_secrets_in
 from agentctl.records.copies import CopyReport, Place, command
 from agentctl.records.runs import (
     Answered,
@@ -25,7 +26,7 @@ from agentctl.records.runs import (
     WorkflowReport,
 )
 from agentctl.render import diff as diff_rendering
-from agentctl.render.clean import clean, clean_metadata, cut
+from agentctl.render.clean import clean, cut
 from agentctl.render.words import count, names, percent_interval, size
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def plan_lines(plan: Plan, verb: str) -> list[str]:
     lines += [f"  tools from {source}: {', '.join(tools)}" for source, tools in by_source.items()]
     lines += [f"  may stop at: {asked} (--resume JSON answers it)" for asked in plan.interrupts]
     if plan.configurable:
-        shown = clean_metadata(plan.configurable)
+        shown = hide_secrets_in(plan.configurable)
         lines.append("  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in shown.items()))
     masked = "" if plan.masked else ", prompts not masked"
     lines.append(f"  graph: {plan.graph}; model: {plan.model}{masked}; isolation: {plan.isolation}")

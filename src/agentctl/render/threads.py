@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import dumps, timestamp
+from agentctl.codec.secrets import hide_secrets_in
 from agentctl.records.threads import ThreadSummary
-from agentctl.render.clean import clean_metadata
 from agentctl.render.grid import Cell, Column, grid
 from agentctl.render.machine import document
 from agentctl.render.words import age, count
@@ -57,7 +57,7 @@ def human(
 
 def metadata_words(item: ThreadSummary) -> str:
     """Returns the metadata that tells threads apart as `key=value` words; LangGraph's own keys are left out."""
-    shown = clean_metadata({key: value for key, value in item.metadata.items() if key not in _QUIET_KEYS})
+    shown = hide_secrets_in({key: value for key, value in item.metadata.items() if key not in _QUIET_KEYS})
     return " ".join(f"{key}={value}" for key, value in shown.items() if isinstance(value, str | int | float | bool))
 
 
@@ -72,7 +72,7 @@ def plain(items: Iterable[ThreadSummary]) -> Iterable[Sequence[str | int | None]
             timestamp(item.updated_at),
             item.status,
             item.error,
-            dumps(clean_metadata(item.metadata)),
+            dumps(hide_secrets_in(item.metadata)),
             item.hit,
         )
 
@@ -92,7 +92,7 @@ def as_document(items: Sequence[ThreadSummary], store: str, n_total: int, trunca
                     "updated_at": timestamp(item.updated_at),
                     "status": item.status,
                     "error": item.error,
-                    "metadata": clean_metadata(item.metadata),
+                    "metadata": hide_secrets_in(item.metadata),
                     "hit": item.hit,
                 }
                 for item in items

@@ -1,0 +1,51 @@
+"""What counts as a secret in metadata, configuration and texts, and hiding it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_URL_PASSWORD = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):[^\s@/]+@", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"(?:^|[_\-.])(?:(?:api|access|private)[_-]?key|secret|password|passwd|pwd|token|jwt|cookie|authorization|auth"
+    r"|credential)s?(?:$|[_\-.])",
+    re.IGNORECASE,
+)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SECRET_SHAPE = re.compile(
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abpr]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16})\b"
+)
+
+HIDDEN: Final = "***"
+
+
+def hide_secrets(text: str) -> str:
+    """Returns `text` with URL passwords and well-known key shapes replaced by `***`."""
+    return _SECRET_SHAPE.sub(HIDDEN, _URL_PASSWORD.sub(rf"\g<head>:{HIDDEN}@", text))
+
+
+def is_secret_name(name: str) -> bool:
+    """Tells whether a metadata or configuration key names a secret, in snake_case, kebab-case or camelCase."""
+    return bool(_SECRET_NAME.search(_HUMP.sub("_", name)))
+
+
+def hide_secrets_in(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Returns metadata fit to show: values under secret names hidden, secrets in text hidden, at any depth."""
+    return {str(key): HIDDEN if is_secret_name(str(key)) else _shown(value) for key, value in metadata.items()}
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, str):
+        return hide_secrets(value)
+    if isinstance(value, Mapping):
+        return hide_secrets_in(value)
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return value
+
+
+def without_secrets(configuration: Mapping[str, object]) -> dict[str, object]:
+    """Returns configuration fit to keep and to pass on: entries that are or hold a secret left out."""
+    shown = hide_secrets_in(configuration)
+    return {key: value for key, value in configuration.items() if shown[key] == value}
