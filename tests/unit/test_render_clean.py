@@ -54,3 +54,25 @@ def test_a_cut_text_fits_and_says_that_it_is_cut(text: str, width: int) -> None:
     shown = cut(text, width)
     assert len(shown) <= width
     assert shown == clean(text) or shown.endswith("...")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://bob:pw@db/x", "postgresql://bob:***@db/x"),
+        ("see https://a:b@c and redis://:pw@d", "see https://a:***@c and redis://:***@d"),
+        ("key sk-abcdefghijklmnop1234", "key ***"),
+        ("no secret: http://db/x at 12:30", "no secret: http://db/x at 12:30"),
+    ],
+)
+def test_secrets_in_text_are_hidden(text: str, shown: str) -> None:
+    assert hide_secrets(text) == shown
+
+
+def test_secrets_in_metadata_are_hidden_at_any_depth() -> None:
+    metadata = {"api_key": 1, "user_id": "u", "deep": [{"Authorization": "x", "url": "http://a:b@c"}]}
+    assert hide_secrets_in(metadata) == {
+        "api_key": "***",
+        "user_id": "u",
+        "deep": [{"Authorization": "***", "url": "http://a:***@c"}],
+    }
