@@ -94,8 +94,8 @@ def test_only_what_names_a_file_is_made_absolute(text: str, located: str) -> Non
 
 
 def test_a_home_folder_is_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ann")
-    assert locate_store("~/b.sqlite", Path("/p")) == "/home/ann/b.sqlite"
+    monkeypatch.setenv("HOME", "/users/ann")
+    assert locate_store("~/b.sqlite", Path("/p")) == "/users/ann/b.sqlite"
 
 
 def test_a_target_without_a_profile_is_in_flag_then_environment_then_default_profile(tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def test_every_form_names_its_kind_and_place(text: str, expected: StoreUrl) -> N
 
 
 def test_a_home_folder_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ann")
-    assert parse_store_url("~/threads.sqlite") == StoreUrl("sqlite", "/home/ann/threads.sqlite")
+    monkeypatch.setenv("HOME", "/users/ann")
+    assert parse_store_url("~/threads.sqlite") == StoreUrl("sqlite", "/users/ann/threads.sqlite")
 
 
 @pytest.mark.parametrize(
