@@ -71,7 +71,10 @@ def decide(evidence: Evidence) -> Verdict:
         p_value = fisher_exact(replays.n_failed, replays.n, forks.n_failed, forks.n)
     if not evidence.has_check:
         return _verdict(
-            evidence, "inconclusive", "No check says what failing means, so replies are only grouped: --check 'reply contains TEXT'.", None
+            evidence,
+            "inconclusive",
+            "No check says what failing means, so replies are only grouped: --check 'reply contains TEXT'.",
+            None,
         )
     if replays.n == 0:
         return _undecided(evidence, replays, "replay")
