@@ -100,7 +100,7 @@ def test_an_ordinary_thread_is_refused_with_a_command_to_paste(folder: Path) -> 
     assert done.code == 5
     assert done.json["error"]["kind"] == "refused"
     assert done.json["error"]["hint"].startswith(
-        f"agentctl export prod::{THREAD} --dataset refunds --check 'reply contains TEXT'"
+        f"agentctl export prod::{THREAD} --dataset refunds --json --check 'reply contains TEXT'"
     )
     assert not (folder / "datasets").exists()
 

@@ -134,6 +134,21 @@ def test_a_loop_stops_at_the_step_limit(tmp_path: Path) -> None:
     assert (ended.status, ended.error) == ("step_limit", "no end within 5 steps")
 
 
+@pytest.mark.parametrize("max_steps", [3, 5])
+def test_no_more_steps_run_than_were_allowed_however_a_run_begins(tmp_path: Path, max_steps: int) -> None:
+    builder = StateGraph(State).add_node("spin", lambda s: {"log": ["x"]}).add_edge(START, "spin")
+    graph = builder.add_conditional_edges("spin", lambda s: "spin", ["spin"]).compile()
+    limits = Limits(timeout_s=30, max_steps=max_steps)
+    first = one(tmp_path, graph, RunJob("t", payload={"log": []}), limits)
+    with SqliteSaver.from_conn_string(str(tmp_path / "debug.sqlite")) as saver:
+        bound = graph.copy(update={"checkpointer": saver})
+        begin = list(bound.get_state_history({"configurable": {"thread_id": "t"}}))[-2].config["configurable"]
+    again = one(tmp_path, graph, RunJob("t", start=begin["checkpoint_id"]), limits)
+    on = one(tmp_path, graph, RunJob("t"), limits)
+    assert [len(ended.nodes) for ended in (first, again, on)] == [max_steps] * 3
+    assert {ended.status for ended in (first, again, on)} == {"step_limit"}
+
+
 def test_an_interrupt_stops_the_run_and_is_reported(tmp_path: Path) -> None:
     ended = one(tmp_path, line(ask=lambda s: {"log": [interrupt("how much?")]}), RunJob("t", payload={"log": []}))
     assert (ended.status, ended.next) == ("interrupted", ("ask",))

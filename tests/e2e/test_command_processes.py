@@ -76,3 +76,17 @@ def test_looking_leaves_the_folder_as_it_was(store: Path) -> None:
     for words in (["threads"], ["history", THREAD], ["show", THREAD], ["diff", f"{THREAD}@root..head"]):
         assert agentctl(*words, "--store", store, cwd=store.parent).returncode == 0
     assert {file.name: file.read_bytes() for file in store.parent.iterdir()} == before
+
+
+def test_an_answer_that_cannot_be_written_is_an_error_of_the_place_it_goes_to(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "agentctl", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+        )
+    assert done.returncode == 4
+    assert done.stderr.startswith("error: cannot write: ")
+    assert "Traceback" not in done.stderr

@@ -174,7 +174,7 @@ def _examples(
     own = branch.is_correction and expect is None
     if own and not checks:
         _refuse_unfinished(branch, str(opened.target))
-    words = ["agentctl", "export", str(opened.target), "--dataset", dataset]
+    words = ["agentctl", *opened.env.argv]
     return with_reference(
         read_examples(branch, split=split),
         expected=expected,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 
 import typer
 
 from agentctl.cli.commands import build
 from agentctl.cli.env import Env, real_env
 from agentctl.cli.output import fail, fail_internal
-from agentctl.errors import AgentctlError, UsageError
+from agentctl.errors import AgentctlError, StoreError, UsageError
 
 CLOSED_PIPE, INTERRUPTED, OUR_BUG = 141, 130, 70
 
@@ -51,6 +53,13 @@ def _run(argv: list[str], env: Env) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         raise
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            fail_internal(env, error)
+            return OUR_BUG
+        full = StoreError(f"cannot write: {error.strerror}", hint="make room where the output or the debug store goes")
+        fail(replace(env, as_json=False), full)
+        return full.exit_code
     except Exception as error:
         fail_internal(env, error)
         return OUR_BUG
@@ -74,6 +83,8 @@ def run() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         code = CLOSED_PIPE
-    if code == CLOSED_PIPE:
+    except OSError:
+        code = StoreError.exit_code
+    if code in (CLOSED_PIPE, StoreError.exit_code):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)

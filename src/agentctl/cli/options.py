@@ -111,9 +111,9 @@ ResumeJson = Annotated[
     list[str] | None,
     typer.Option("--resume", metavar="JSON", help="Answers interrupts, in order, each once. Repeatable."),
 ]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Stop a run after this long.")]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Stop a run after this long.")]
 MaxSteps = Annotated[
-    int, typer.Option("--max-steps", metavar="N", min=1, help="Stop a run after this many super-steps.")
+    int, typer.Option("--max-steps", metavar="N", min=3, help="Stop a run after this many super-steps, at least 3.")
 ]
 EnvVar = Annotated[
     list[str] | None,

@@ -67,7 +67,10 @@ def load_config(cwd: Path, env: Mapping[str, str]) -> Config:
 
 
 def _find_upward(cwd: Path, name: str) -> Path | None:
-    return next((folder / name for folder in (cwd, *cwd.parents) if (folder / name).is_file()), None)
+    found = next((folder / name for folder in (cwd, *cwd.parents) if (folder / name).exists()), None)
+    if found is not None and not found.is_file():
+        raise ConfigError(f"{found} is not a file", hint=f"move it away, or make it the {name} that it is taken for")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

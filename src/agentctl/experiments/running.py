@@ -206,8 +206,8 @@ class _Drive:
             "configurable": {**job.configurable, "thread_id": job.thread},
             "metadata": dict(job.metadata),
             "callbacks": [events],
-            "recursion_limit": limits.max_steps,
         }
+        self._max_steps = limits.max_steps
         self.tip: str | None = job.start
 
     async def to_the_end(self) -> None:
@@ -233,7 +233,11 @@ class _Drive:
         configurable = {**self._config["configurable"], **({"checkpoint_id": start} if start else {})}
         stream = self._graph.astream(
             payload,
-            {**self._config, "configurable": configurable},
+            {
+                **self._config,
+                "configurable": configurable,
+                "recursion_limit": recursion_limit(self._max_steps, payload, start),
+            },
             context=self._context,
             stream_mode="checkpoints",
             durability="sync",
@@ -250,6 +254,18 @@ class _Drive:
             state = await self._graph.aget_state(pinned)
         self.tip = state.config["configurable"].get("checkpoint_id")
         return state if state.metadata is not None else None
+
+
+def recursion_limit(max_steps: int, payload: object, start: str | None) -> int:
+    """Returns LangGraph's limit under which at most `max_steps` super-steps run; at least 1, as LangGraph asks.
+
+    With input the limit is the number of steps; from a checkpoint named by id one more runs, and where a thread is
+    continued two more do, since these steps are counted from the one after the checkpoint.
+
+    Source: langgraph 1.2.24, pregel/_loop.py (`stop = step + recursion_limit + 1`).
+    """
+    more = 1 if start else 2 if payload is None or type(payload).__name__ == "Command" else 0
+    return max(1, max_steps - more)
 
 
 def _is_being_cancelled() -> bool:
