@@ -81,8 +81,10 @@ def short(value: object) -> str:
     match value:
         case str():
             return _quoted(_cut(value))
-        case None | bool() | int() | float():
+        case None | bool() | float():
             return json.dumps(value)
+        case int():
+            return str(value)
         case {"$unread": int(n_bytes)}:
             return f"({n_bytes:,} bytes)"
         case {"$type": str(), "$value": str() | int() | float() as inner}:
