@@ -1,6 +1,6 @@
-"""The stock way to list a thread: load the graph and walk `get_state_history`. Run as a process of its own.
+"""The stock way to look at a thread: load the graph and ask it. Run as a process of its own.
 
-Usage: python -m benchmarks.stock STORE KIND THREAD [--start-up]
+Usage: python -m benchmarks.stock STORE KIND THREAD [--start-up | --checkpoint ID]
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ def open_saver(store: str) -> AbstractContextManager[Any]:
 
 
 def main() -> None:
-    """Lists one thread, one line a checkpoint, or starts up and stops."""
+    """Lists one thread, one line a checkpoint; or reads one checkpoint; or starts up and stops."""
     from benchmarks.threads import build
 
     store, kind, thread, *rest = sys.argv[1:]
     with open_saver(store) as saver:
         graph = build(kind).compile(checkpointer=saver)
-        if "--start-up" in rest:
-            return
-        for state in graph.get_state_history({"configurable": {"thread_id": thread}}):
-            metadata = state.metadata or {}
-            print(
-                state.config["configurable"]["checkpoint_id"], metadata.get("step"), metadata.get("source"), *state.next
-            )
+        match rest:
+            case ["--start-up"]:
+                return
+            case ["--checkpoint", checkpoint_id]:
+                state = graph.get_state({"configurable": {"thread_id": thread, "checkpoint_id": checkpoint_id}})
+                print(state.values, state.next)
+            case _:
+                for state in graph.get_state_history({"configurable": {"thread_id": thread}}):
+                    metadata = state.metadata or {}
+                    checkpoint_id = state.config["configurable"]["checkpoint_id"]
+                    print(checkpoint_id, metadata.get("step"), metadata.get("source"), *state.next)
 
 
 if __name__ == "__main__":

@@ -1,18 +1,28 @@
 """Seeded threads for the benchmarks, made by running a real graph with the stock savers.
 
 `chat`: a window of 40 messages of 200 bytes at every checkpoint. `growing`: one more message of 200 bytes a step.
+
+Usage: python -m benchmarks.threads STORE make KIND THREAD N_CHECKPOINTS
+                                          branches THREAD N_MESSAGES     (prints both ids)
+                                          lengthen SOURCE THREAD TIMES   (SQLite)
 """
 
 from __future__ import annotations
 
 import random
+import sqlite3
 import string
+import sys
+from contextlib import closing
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
+
+from benchmarks.stock import open_saver
 
 N_WINDOW = 40
 N_BYTES = 200
@@ -70,3 +80,65 @@ def make_thread(saver: BaseCheckpointSaver[Any], kind: str, thread: str, n_check
     first = [_message(10_000_000 + i) for i in range(N_WINDOW if kind == "chat" else 1)]
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": n_checkpoints + 10}
     graph.invoke({"messages": first, "left": n_checkpoints - 2}, config, durability="sync")
+
+
+def make_branches(saver: BaseCheckpointSaver[Any], thread: str, n_messages: int) -> tuple[str, str]:
+    """Writes a thread of two branches that part after half of their messages; returns their checkpoints' ids."""
+    graph = build("growing").compile(checkpointer=saver)
+    half = n_messages // 2
+
+    def wrote(config: Any, first: int) -> Any:
+        messages = [_message(first + i) for i in range(half)]
+        return graph.update_state(config, {"messages": messages, "left": 0}, as_node="agent")
+
+    base = wrote({"configurable": {"thread_id": thread}}, 0)
+    left, right = wrote(base, n_messages), wrote(base, 2 * n_messages)
+    return left["configurable"]["checkpoint_id"], right["configurable"]["checkpoint_id"]
+
+
+def lengthen(path: str, source: str, thread: str, times: int) -> None:
+    """Makes a thread of a SQLite file `times` as long as `source`, by copying its rows with later ids."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        tip: str | None = None
+        for turn in range(times):
+            connection.create_function("later", 1, partial(_later, turn=turn))
+            connection.execute(
+                "INSERT INTO checkpoints SELECT ?, checkpoint_ns, later(checkpoint_id),"
+                " coalesce(later(parent_checkpoint_id), ?), type, checkpoint, metadata"
+                " FROM checkpoints WHERE thread_id = ?",
+                (thread, tip, source),
+            )
+            connection.execute(
+                "INSERT INTO writes (thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type,"
+                " value) SELECT ?, checkpoint_ns, later(checkpoint_id), task_id, task_path, idx, channel, type, value"
+                " FROM writes WHERE thread_id = ?",
+                (thread, source),
+            )
+            (tip,) = connection.execute(
+                "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ?", (thread,)
+            ).fetchone()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _later(checkpoint_id: str | None, turn: int) -> str | None:
+    """Returns an id with the same tail and a later time."""
+    return None if checkpoint_id is None else f"{int(checkpoint_id[:8], 16) + turn:08x}{checkpoint_id[8:]}"
+
+
+def main() -> None:
+    """Writes what the command line says. A process of its own: what it imports would count as memory of others."""
+    store, *asked = sys.argv[1:]
+    match asked:
+        case ["make", kind, thread, n_checkpoints]:
+            with open_saver(store) as saver:
+                saver.setup()
+                make_thread(saver, kind, thread, int(n_checkpoints))
+        case ["branches", thread, n_messages]:
+            with open_saver(store) as saver:
+                print(*make_branches(saver, thread, int(n_messages)))
+        case ["lengthen", source, thread, times]:
+            lengthen(store, source, thread, int(times))
+
+
+if __name__ == "__main__":
+    main()
