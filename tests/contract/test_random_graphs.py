@@ -15,9 +15,7 @@ from tests.support.random_graphs import GraphSpec, Move, build, drive, graph_spe
 from tests.support.stock import differences, value_differences
 
 
-@settings(
-    max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 @given(spec=graph_specs(), todo=moves())
 def test_a_random_thread_reads_as_stock_reads_it(spec: GraphSpec, todo: list[Move]) -> None:
     with tempfile.TemporaryDirectory() as folder:
