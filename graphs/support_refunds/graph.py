@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
@@ -47,7 +48,7 @@ def build_graph(
     boundary = ToolBoundary(defaults)
     graph = StateGraph(SupportState)
     # Config and runtime together are injected, though the overloads know only one of them.
-    graph.add_node("triage", nodes.triage)  # type: ignore[call-overload]
+    graph.add_node("triage", cast(Any, nodes.triage))
     graph.add_node("orders_agent", nodes.orders_agent)
     graph.add_node("refunds_agent", nodes.refunds_agent)
     graph.add_node("approve_refund", nodes.approve_refund)
