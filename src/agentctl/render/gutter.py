@@ -54,6 +54,6 @@ def _draw(lanes: list[str | None], lane: int, merging: list[int]) -> str:
             mark = "─" if lane < i < last_merge else " "
         cells.append(mark + ("─" if lane <= i < last_merge else " "))
     if len(cells) > MAX_LANES:
-        hidden = lane >= MAX_LANES
+        hidden = lane >= MAX_LANES - 1
         cells = [*cells[: MAX_LANES - 1], "○+" if hidden else "+ "]
     return "".join(cells).rstrip()
