@@ -270,8 +270,12 @@ def test_ctrl_c_cancels_the_runs_and_comes_out(tmp_path: Path) -> None:
             cancelled.append(True)
             raise
 
-    with pytest.raises(KeyboardInterrupt):
-        one(tmp_path, line(hang=hang), RunJob("t", payload={"log": []}))
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            one(tmp_path, line(hang=hang), RunJob("t", payload={"log": []}))
+    finally:
+        signal.signal(signal.SIGINT, usual)
     assert cancelled == [True]
 
 

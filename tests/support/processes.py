@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -61,6 +62,7 @@ class Shell:
         """Starts a command line with its output in pipes."""
         return subprocess.Popen(
             self.words(command),
+            preexec_fn=_obey_ctrl_c,
             cwd=self.cwd,
             env=self.environ,
             stdin=subprocess.DEVNULL,
@@ -79,3 +81,8 @@ class Shell:
         name, *rest = shlex.split(command)
         assert name == "agentctl"
         return [*self.program, *rest]
+
+
+def _obey_ctrl_c() -> None:
+    """A test run in the background of a shell ignores SIGINT, and its children would too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -113,7 +113,7 @@ ResumeJson = Annotated[
 ]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Stop a run after this long.")]
 MaxSteps = Annotated[
-    int, typer.Option("--max-steps", metavar="N", min=3, help="Stop a run after this many super-steps, at least 3.")
+    int, typer.Option("--max-steps", metavar="N", min=1, help="Stop a run after this many super-steps.")
 ]
 EnvVar = Annotated[
     list[str] | None,
