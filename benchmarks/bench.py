@@ -17,7 +17,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -65,14 +65,17 @@ def main() -> None:
         env = {**os.environ, "HOME": str(home), "XDG_STATE_HOME": str(home), "NO_COLOR": "1"}
         env["PYTHONPATH"] = os.pathsep.join((str(Path.cwd()), str(Path.cwd() / "src")))
         bench = Bench(Processes(env, home, "cpu" if options.cpu else "wall"), 10 if options.quick else 1)
-        rows = [*bench.start_up(f"{folder}/small.sqlite")]
-        for store in (f"{folder}/bench.sqlite", url):
-            rows += bench.histories(store)
-            rows += bench.single(store)
-        rows += bench.long(f"{folder}/bench.sqlite")
-    _print(rows)
+        rows = list(_printed(_all_rows(bench, folder, url)))
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+
+
+def _all_rows(bench: Bench, folder: str, postgres: str) -> Iterator[Row]:
+    yield from bench.start_up(f"{folder}/small.sqlite")
+    for store in (f"{folder}/bench.sqlite", postgres):
+        yield from bench.histories(store)
+        yield from bench.single(store)
+    yield from bench.long(f"{folder}/bench.sqlite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +180,17 @@ def _stock(store: str, kind: str, thread: str) -> list[str]:
     return [sys.executable, "-m", "benchmarks.stock", store, kind, thread]
 
 
-def _print(rows: Sequence[Row]) -> None:
+def _printed(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yields the rows on, each printed as soon as it is measured."""
     print("| work | store | agentctl | reference | ratio | beyond start-up | goal |")
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|", flush=True)
     for row in rows:
         ratio = "" if row.ratio is None else f"{row.ratio:.1f}x" if row.ratio >= 1 else f"1 / {1 / row.ratio:.1f}"
         beyond = "" if row.beyond is None else f"{row.beyond:.0f}x"
         ours = f"{row.ours_s:.2f} s, {row.ours_mb:.0f} MB"
         reference = f"{row.reference}: {row.reference_s:.2f} s, {row.reference_mb:.0f} MB" if row.reference else ""
-        print(f"| {row.work} | {row.store} | {ours} | {reference} | {ratio} | {beyond} | {row.goal} |")
+        print(f"| {row.work} | {row.store} | {ours} | {reference} | {ratio} | {beyond} | {row.goal} |", flush=True)
+        yield row
 
 
 if __name__ == "__main__":
