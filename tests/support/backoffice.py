@@ -18,6 +18,7 @@ from langgraph.types import Command
 
 from agentctl.sandbox.registry import ToolRegistry
 from fixtures.backoffice import BackOffice, running
+from fixtures.backoffice.support import put_order, put_policy
 from fixtures.incidents.files import order_record
 from fixtures.incidents.seeding import IDENTITY, last_reply
 from graphs.common.services import CircuitBreaker, Retries
@@ -54,7 +55,7 @@ class SupportWorld:
             **more,
         }
         record = order_record(entry, TODAY)
-        self.backoffice.put_order(record)
+        put_order(self.backoffice, record)
         return record
 
     def tools(self, **options: Any) -> ToolRegistry:
@@ -90,7 +91,7 @@ def support_world(folder: Path) -> Iterator[SupportWorld]:
     with running(folder / "backoffice.sqlite") as backoffice, http_client(backoffice.url, identity=IDENTITY) as http:
         for version, policy in load_policies().items():
             for topic in policy.topics:
-                backoffice.put_policy(version, topic, policy.answer(topic) or {})
+                put_policy(backoffice, version, topic, policy.answer(topic) or {})
         yield SupportWorld(backoffice, folder, http)
 
 

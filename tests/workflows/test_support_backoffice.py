@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from fixtures.backoffice import BackOffice
+from fixtures.backoffice.support import put_order
 from fixtures.incidents.seeding import IDENTITY
 from graphs.support_refunds.tools import http_client
 from tests.support.backoffice import SupportWorld
@@ -33,7 +34,7 @@ def test_a_fault_strikes_only_its_subject_and_route(world: SupportWorld) -> None
 
 def test_a_stale_fault_reads_the_replica_until_it_is_cleared(world: SupportWorld) -> None:
     record = world.put_order("A100", "lost")
-    world.backoffice.put_order(record, replica={**record, "status": "delivered"})
+    put_order(world.backoffice, record, replica={**record, "status": "delivered"})
     world.backoffice.add_fault("stale", "GET /orders")
     assert world.http.get("/orders/A100").json()["status"] == "delivered"
     world.backoffice.clear_faults()

@@ -14,6 +14,7 @@ from langgraph.store.memory import InMemoryStore
 
 import graphs.support_refunds
 from agentctl.testing import ScriptedModel, Turn
+from fixtures.backoffice.support import put_order
 from fixtures.incidents.seeding import last_reply
 from graphs.common.owners import NotTheOwner
 from graphs.support_refunds.catalog import ORDERS_TOOLS, REFUNDS_TOOLS
@@ -84,7 +85,7 @@ def test_an_agent_that_is_run_without_triage_has_all_it_needs(world: SupportWorl
 
 def test_the_workflow_runs_async_with_the_same_boundary(world: SupportWorld) -> None:
     record = world.put_order("A100", "lost")
-    world.backoffice.put_order(record, replica={**record, "total": "12000"})
+    put_order(world.backoffice, record, replica={**record, "total": "12000"})
     world.backoffice.add_fault("stale", "GET /orders", times=1)
     graph = world.graph(InMemorySaver())
     message = {"messages": [HumanMessage("Order A100 is lost, refund me.")]}

@@ -14,6 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
+from fixtures.backoffice.support import put_order, put_policy
 from fixtures.incidents.files import Incident, load_incidents, order_record, replica_of
 from fixtures.incidents.seeding import SeededThread, last_reply, seed
 from graphs.support_refunds.model import make_model
@@ -230,12 +231,12 @@ def _reply(world: SupportWorld, incident: Incident, *, seen: Mapping[str, Any] |
     for entry in incident.orders:
         record = order_record(entry, TODAY)
         replica = seen or replica_of(record, incident.replicas.get(entry["order_id"]), TODAY)
-        world.backoffice.put_order(record, replica=replica)
+        put_order(world.backoffice, record, replica=replica)
     if seen is not None:
         world.backoffice.add_fault("stale", "GET /orders")
     for entry in incident.policies:
         record = world.http.get(f"/policies/{entry['version']}/{entry['topic']}").json()
-        world.backoffice.put_policy(entry["version"], entry["topic"], record, replica={**record, **entry["replica"]})
+        put_policy(world.backoffice, entry["version"], entry["topic"], record, replica={**record, **entry["replica"]})
     for fault in incident.faults:
         world.backoffice.add_fault(**{name: value for name, value in fault.items() if name != "repaired"})
     model = make_model("scripted", seed=incident.seed)

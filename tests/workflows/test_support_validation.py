@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
+from fixtures.backoffice.support import put_order
 from fixtures.incidents.files import order_record
 from fixtures.incidents.seeding import last_reply
 from graphs.support_refunds.validation import InvalidResult, check_result
@@ -80,7 +81,7 @@ def test_tools_without_a_schema_are_not_checked() -> None:
 
 def test_the_model_hears_of_a_bad_result_tries_again_and_goes_on(world: SupportWorld) -> None:
     record = world.put_order("A100", "lost")
-    world.backoffice.put_order(record, replica={**record, "total": "12000"})
+    put_order(world.backoffice, record, replica={**record, "total": "12000"})
     world.backoffice.add_fault("stale", "GET /orders", times=1)
     state = say(world.graph(InMemorySaver()), customer("t"), "Order A100 is lost, refund me.")
     first, second = answers(state["messages"], "lookup_order")
@@ -91,7 +92,7 @@ def test_the_model_hears_of_a_bad_result_tries_again_and_goes_on(world: SupportW
 
 def test_a_result_that_stays_bad_is_escalated_to_a_person(world: SupportWorld) -> None:
     record = world.put_order("A100", "lost")
-    world.backoffice.put_order(record, replica={**record, "total": "12000"})
+    put_order(world.backoffice, record, replica={**record, "total": "12000"})
     world.backoffice.add_fault("stale", "GET /orders")
     state = say(world.graph(InMemorySaver()), customer("t"), "Order A100 is lost, refund me.")
     assert "passed your request to a colleague" in last_reply(state["messages"])
@@ -101,7 +102,7 @@ def test_a_result_that_stays_bad_is_escalated_to_a_person(world: SupportWorld) -
 
 def test_without_validation_the_bad_result_is_believed(world: SupportWorld) -> None:
     record = world.put_order("A100", "delivered", delivered_days_ago=2)
-    world.backoffice.put_order(record, replica={**record, "total": "12000"})
+    put_order(world.backoffice, record, replica={**record, "total": "12000"})
     world.backoffice.add_fault("stale", "GET /orders")
     config = customer("t", validate_results=False)
     reply = converse(world.graph(InMemorySaver()), config, "Order A100 arrived broken, refund me.")
@@ -111,7 +112,7 @@ def test_without_validation_the_bad_result_is_believed(world: SupportWorld) -> N
 @pytest.mark.parametrize("text", ["false", "False", "0", "no"])
 def test_validation_can_be_switched_off_by_text_too(world: SupportWorld, text: str) -> None:
     record = world.put_order("A100", "in_transit")
-    world.backoffice.put_order(record, replica={**record, "total": "12000"})
+    put_order(world.backoffice, record, replica={**record, "total": "12000"})
     world.backoffice.add_fault("stale", "GET /orders")
     state = say(world.graph(InMemorySaver()), customer("t", validate_results=text), "Where is order A100?")
     assert last_reply(state["messages"]) == "Order A100 is in transit."
