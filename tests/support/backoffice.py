@@ -18,9 +18,9 @@ from langgraph.types import Command
 
 from agentctl.sandbox.registry import ToolRegistry
 from fixtures.backoffice import BackOffice, running
-from fixtures.backoffice.support import put_order, put_policy
-from fixtures.incidents.files import order_record
-from fixtures.incidents.seeding import IDENTITY, last_reply
+from fixtures.backoffice.support import IDENTITY, put_order, put_policy
+from fixtures.incidents.support.files import order_record
+from fixtures.incidents.support.seeding import last_reply
 from graphs.common.services import CircuitBreaker, Retries
 from graphs.support_refunds.graph import SupportGraph, build_graph
 from graphs.support_refunds.model import make_model

@@ -15,7 +15,7 @@ from typing import Any
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from fixtures.incidents.seeding import IDENTITY
+from fixtures.backoffice.support import IDENTITY
 from graphs.common.outbound import OutboundLog
 from graphs.common.services import CircuitBreaker, Retries
 from graphs.support_refunds.application import application_database

@@ -11,8 +11,9 @@ from pathlib import Path
 import yaml
 
 from fixtures.backoffice import BackOffice, running
-from fixtures.incidents.files import Experiment, load_incidents
-from fixtures.incidents.seeding import seed
+from fixtures.incidents.common import Experiment
+from fixtures.incidents.support.files import load_incidents
+from fixtures.incidents.support.seeding import seed
 
 REPOSITORY = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)

@@ -88,5 +88,5 @@ def write_project(
     (folder / "agentctl.yaml").write_text(_CONFIGURATION, encoding="utf-8")
     (folder / "greeter.py").write_text(_GRAPH, encoding="utf-8")
     stage = _STAGE.format(expected={"verdict": verdict}, before_seeding=before_seeding, when_counted=when_counted)
-    (folder / "incidents" / "tour.py").write_text(stage, encoding="utf-8")
+    (incidents / "stage.py").write_text(stage, encoding="utf-8")
     return folder

@@ -11,7 +11,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from fixtures.incidents.seeding import last_reply
+from fixtures.incidents.support.seeding import last_reply
 from graphs.common.answers import AlreadyAnswered, AnswerClaims, NothingAsked, answer, recover
 from graphs.common.owners import NotTheOwner, caller_of
 from graphs.support_refunds.application import application_database

@@ -10,8 +10,7 @@ import httpx
 import pytest
 
 from fixtures.backoffice import BackOffice
-from fixtures.backoffice.support import put_order
-from fixtures.incidents.seeding import IDENTITY
+from fixtures.backoffice.support import IDENTITY, put_order
 from graphs.support_refunds.tools import http_client
 from tests.support.backoffice import SupportWorld
 

@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 import graphs.support_refunds
 from agentctl.testing import ScriptedModel, Turn
 from fixtures.backoffice.support import put_order
-from fixtures.incidents.seeding import last_reply
+from fixtures.incidents.support.seeding import last_reply
 from graphs.common.owners import NotTheOwner
 from graphs.support_refunds.catalog import ORDERS_TOOLS, REFUNDS_TOOLS
 from graphs.support_refunds.script import support_script

@@ -12,7 +12,7 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from fixtures.incidents.seeding import last_reply
+from fixtures.incidents.support.seeding import last_reply
 from tests.support.backoffice import SupportWorld, customer
 
 REPOSITORY = Path(__file__).parents[2]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from fixtures.incidents.seeding import IDENTITY, last_reply
+from fixtures.backoffice.support import IDENTITY
+from fixtures.incidents.support.seeding import last_reply
 from graphs.common.outbound import KeyReused, OutboundLog
 from graphs.common.services import CircuitBreaker, Retries, ServiceUnavailable
 from graphs.support_refunds.application import application_database

@@ -15,8 +15,9 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
 from fixtures.backoffice.support import put_order, put_policy
-from fixtures.incidents.files import Incident, load_incidents, order_record, replica_of
-from fixtures.incidents.seeding import SeededThread, last_reply, seed
+from fixtures.incidents.common import SeededThread
+from fixtures.incidents.support.files import Incident, load_incidents, order_record, replica_of
+from fixtures.incidents.support.seeding import last_reply, seed
 from graphs.support_refunds.model import make_model
 from tests.support.backoffice import TODAY, SupportWorld, answers, converse, customer, support_world
 

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from agentctl.testing import ScriptedModel, Turn
-from fixtures.incidents.seeding import last_reply
+from fixtures.incidents.support.seeding import last_reply
 from graphs.support_refunds.catalog import REFUNDS_TOOLS
 from graphs.support_refunds.model import make_model
 from graphs.support_refunds.policy import load_policies

@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.calls import Call, CallBlocked
-from fixtures.incidents.seeding import last_reply
+from fixtures.incidents.support.seeding import last_reply
 from graphs.support_refunds.catalog import NAMES
 from graphs.support_refunds.graph import build_graph, graph
 from graphs.support_refunds.model import make_model

@@ -16,7 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.postgres import PostgresStore
 from langgraph.store.sqlite import SqliteStore
 
-from fixtures.incidents.seeding import last_reply
+from fixtures.incidents.support.seeding import last_reply
 from graphs.common.answers import AnswerClaims, answer
 from graphs.common.deletion import delete_case
 from graphs.support_refunds.application import application_database

@@ -9,8 +9,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from fixtures.backoffice.support import put_order
-from fixtures.incidents.files import order_record
-from fixtures.incidents.seeding import last_reply
+from fixtures.incidents.support.files import order_record
+from fixtures.incidents.support.seeding import last_reply
 from graphs.support_refunds.validation import InvalidResult, check_result
 from tests.support.backoffice import TODAY, SupportWorld, answers, converse, customer, say
 

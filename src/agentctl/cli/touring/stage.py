@@ -1,4 +1,4 @@
-"""What a project brings to a tour: `tour.py` beside its folder of incidents, with a context manager `stage`."""
+"""What a workflow brings to a tour: `stage.py` in its folder of incidents, with a context manager `stage`."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ def staged(workflow: Workflow, project: Path, scratch: Path) -> Generator[Stage]
         scratch: A folder for what the outside world keeps.
 
     Raises:
-        NotFound: the project has no `tour.py` beside its incidents.
+        NotFound: the project has no `stage.py` among its incidents.
         GraphFailed: importing it raised.
     """
     assert workflow.incidents is not None
-    spec = parse_spec(f"{workflow.incidents.parent / 'tour.py'}:stage", project_root=project)
+    spec = parse_spec(f"{workflow.incidents / 'stage.py'}:stage", project_root=project)
     with import_path(spec.paths):
         try:
             make = attribute_of(module_of(spec), spec)
