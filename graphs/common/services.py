@@ -17,12 +17,21 @@ class ServiceUnavailable(RuntimeError):
     """The service did not answer usably within the retries; the run stops with its state saved and can be resumed."""
 
 
+class CircuitOpen(ServiceUnavailable):
+    """The service was not called: its circuit breaker is open. Trying again at once would not help."""
+
+
 class ServiceRefused(RuntimeError):
     """The service refused the request (4xx): repeating it would not help."""
 
     def __init__(self, service: str, status: int, message: str) -> None:
         super().__init__(f"{service} refused: {message}")
         self.status = status
+
+
+def is_transient(error: Exception) -> bool:
+    """Tells whether a node may be tried again: the service did not answer, and its breaker still lets calls through."""
+    return isinstance(error, ServiceUnavailable) and not isinstance(error, CircuitOpen)
 
 
 class _Transient(Exception):
@@ -136,7 +145,7 @@ class Service:
         for number in range(self.retries.max_attempts):
             self.retries.pause(number)
             if not self.breaker.allows():
-                raise ServiceUnavailable(f"{self.name}: not called, its circuit breaker is open") from problem
+                raise CircuitOpen(f"{self.name}: not called, its circuit breaker is open") from problem
             try:
                 answer = attempt(number)
             except _Transient as error:

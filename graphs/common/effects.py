@@ -1,0 +1,125 @@
+"""The effect client: how production tools call services: effects exactly once, nothing real outside production."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import httpx
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import ToolException
+
+from graphs.common.answers import CLAIMS_TABLE
+from graphs.common.database import Database
+from graphs.common.outbound import OUTBOUND_TABLE, OutboundLog
+from graphs.common.services import CircuitBreaker, Effect, Retries, Service, ServiceRefused, cause
+
+PRODUCTION = "production"
+NO_DATABASE = "sqlite:///:memory:"
+
+
+class NotProduction(RuntimeError):
+    """A tool with an effect was called outside production: it refuses, whatever else is configured."""
+
+
+class EffectClient:
+    """Calls the services of one back office by name.
+
+    Args:
+        services: Their names: the first part of each path.
+        http: Client with base address, timeout and identity header.
+        log: The outbound requests.
+        env: Where AGENTCTL_ENV is read, at each call.
+        retries: For transient errors, inside one call.
+        breaker: Makes the circuit breaker of one service.
+    """
+
+    def __init__(
+        self,
+        services: Collection[str],
+        http: httpx.Client,
+        log: OutboundLog,
+        env: Mapping[str, str],
+        retries: Retries,
+        breaker: Callable[[], CircuitBreaker] = CircuitBreaker,
+    ) -> None:
+        self._services = {name: Service(name, http, breaker(), retries) for name in services}
+        # Their own breakers: look-ups that work must not close the breaker of effects that fail.
+        self._records = {name: Service(f"{name} look-up", http, breaker(), retries) for name in services}
+        self._log = log
+        self._env = env
+
+    def read(self, service: str, key: str) -> str:
+        """Reads one record, as JSON text.
+
+        Raises:
+            ToolException: the service refused.
+            ServiceUnavailable: it did not answer.
+        """
+        return json_text(_told(lambda: self._services[service].get(f"/{service}/{key}")))
+
+    def cause(
+        self, service: str, operation: str, body: Mapping[str, Any], *, config: RunnableConfig, call_id: str
+    ) -> str:
+        """Causes an effect once under `THREAD:CALL_ID`, and returns the receiver's record as JSON text.
+
+        Raises:
+            NotProduction: AGENTCTL_ENV is not production.
+            ToolException: the service refused.
+            ServiceUnavailable: the outcome is unknown; the next attempt looks it up.
+        """
+        self.refuse_outside_production(operation)
+        thread = str(config["configurable"]["thread_id"])
+        key = f"{thread}:{call_id}"
+        effect = Effect(key, thread, operation, f"/{service}", body, look_up=lambda: self._found(service, key))
+        return json_text(_told(lambda: cause(effect, self._services[service], self._log)))
+
+    def refuse_outside_production(self, operation: str) -> None:
+        """Refuses an effect anywhere but in production.
+
+        Raises:
+            NotProduction: AGENTCTL_ENV is not production.
+        """
+        if self._env.get("AGENTCTL_ENV") != PRODUCTION:
+            raise NotProduction(f"{operation} refuses to run: AGENTCTL_ENV is not {PRODUCTION}")
+
+    def _found(self, service: str, key: str) -> Mapping[str, Any] | None:
+        items = self._records[service].get(f"/{service}", reference=key)["items"]
+        return items[0] if items else None
+
+
+def http_client(base_url: str, *, identity: str, timeout_s: float = 5.0, keep_alive: bool = True) -> httpx.Client:
+    """Returns a client for the back office that calls under a service identity.
+
+    Args:
+        base_url: The back office.
+        identity: The service identity.
+        timeout_s: Per request.
+        keep_alive: Whether connections are kept for the next call; not where nobody closes the client.
+    """
+    return httpx.Client(
+        base_url=base_url,
+        timeout=timeout_s,
+        headers={"X-Service-Identity": identity},
+        limits=httpx.Limits(max_keepalive_connections=None if keep_alive else 0),
+        trust_env=False,
+    )
+
+
+def application_database(url: str) -> Database:
+    """Returns the database of outbound requests and answers, by URL; nothing is opened yet."""
+    return Database(url, (OUTBOUND_TABLE, CLAIMS_TABLE))
+
+
+def json_text(value: object) -> str:
+    """Returns what a tool answers: a value as JSON text."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _told(call: Callable[[], Any]) -> Any:
+    """Makes a refusal of the service an error that the caller reads; an outage goes on to stop the run instead."""
+    try:
+        return call()
+    except ServiceRefused as refused:
+        raise ToolException(str(refused)) from refused
