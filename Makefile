@@ -22,7 +22,7 @@ check: venv
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 bench: venv
 	$(BIN)/python -m benchmarks.bench

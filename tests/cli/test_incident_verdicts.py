@@ -2,54 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from agentctl.stores.fingerprint import fingerprint
 from agentctl.testing import run_cli
-from tests.support.incidents import SeededStore, experiments, seeded_store
+from tests.support.incidents import WORKFLOWS, SeededStore, experiments, seeded_store
 
-EXPERIMENTS = experiments()
+EXPERIMENTS = {workflow: experiments(workflow) for workflow in WORKFLOWS}
+STORES = ("sqlite", "postgres")
+# One production store serves every experiment of its group, which one process runs.
+CASES = [
+    pytest.param(store, workflow, name, marks=pytest.mark.xdist_group(f"verdicts-{workflow}-{store}"))
+    for workflow in WORKFLOWS
+    for store in STORES
+    for name in EXPERIMENTS[workflow]
+]
+
+
+Open = Callable[[str, str], SeededStore]
 
 
 @pytest.fixture(scope="session")
-def sqlite_production(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeededStore]:
-    with seeded_store(tmp_path_factory.mktemp("production")) as store:
-        yield store
-
-
-@pytest.fixture(scope="session")
-def postgres_production(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[SeededStore]:
+def production(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[Open]:
+    """Opens the production store of a workflow, seeded once."""
     from tests.support.postgres import new_database
 
-    with new_database(postgres_url) as url, seeded_store(tmp_path_factory.mktemp("production"), url) as store:
-        yield store
+    opened: dict[tuple[str, str], SeededStore] = {}
+    with ExitStack() as stack:
+
+        def open_(store: str, workflow: str) -> SeededStore:
+            if (store, workflow) not in opened:
+                url = stack.enter_context(new_database(postgres_url)) if store == "postgres" else ""
+                folder = tmp_path_factory.mktemp("production")
+                opened[store, workflow] = stack.enter_context(seeded_store(folder, url, workflow))
+            return opened[store, workflow]
+
+        yield open_
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def production(request: pytest.FixtureRequest) -> SeededStore:
-    store: SeededStore = request.getfixturevalue(f"{request.param}_production")
-    return store
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize(("store", "workflow", "name"), CASES)
 def test_the_verdict_is_the_one_the_incident_was_written_for(
-    production: SeededStore, name: str, monkeypatch: pytest.MonkeyPatch
+    production: Open, store: str, workflow: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from agentctl.stores.postgres.reading_role import reading_role
 
-    thread, experiment = EXPERIMENTS[name]
-    monkeypatch.setenv("SUPPORT_BACKOFFICE_URL", production.backoffice.url)
-    before, counters = fingerprint(production.url), production.backoffice.counters()
-    command = ["diagnose", *experiment.arguments(production.profile, thread), "--json"]
-    if production.profile:
-        done = run_cli(*command, cwd=production.folder)
+    thread, experiment = EXPERIMENTS[workflow][name]
+    seeded = production(store, workflow)
+    for variable, value in seeded.environ.items():
+        monkeypatch.setenv(variable, value)
+    before, counters = fingerprint(seeded.url), seeded.backoffice.counters()
+    command = ["diagnose", *experiment.arguments(seeded.profile, thread), "--json"]
+    if seeded.profile:
+        done = run_cli(*command, cwd=seeded.folder)
     else:
-        with reading_role(production.url) as url:
+        with reading_role(seeded.url) as url:
             assert url is not None
             monkeypatch.setenv("AGENTCTL_STORE", url)
-            done = run_cli(*command, cwd=production.folder)
+            done = run_cli(*command, cwd=seeded.folder)
 
     document = done.json
     assert "verdict" in document, document
@@ -62,9 +74,9 @@ def test_the_verdict_is_the_one_the_incident_was_written_for(
     effects = document["side_effects"]
     assert (effects["escaped"], effects["blocked"]) == (0, 0)
     assert (effects["live"] > 0) == ("--live-reads" in experiment.flags)
-    assert fingerprint(production.url) == before
-    after = production.backoffice.counters()
+    assert fingerprint(seeded.url) == before
+    after = seeded.backoffice.counters()
     assert after["n_effects"] == counters["n_effects"]
     if "--live-reads" not in experiment.flags:
         assert after == counters
-    assert production.backoffice.alerts() == []
+    assert seeded.backoffice.alerts() == []

@@ -1,22 +1,27 @@
-"""Seeded production stores, and the incidents as test cases."""
+"""Seeded production stores of each workflow, and the incidents as test cases."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from fixtures.backoffice import BackOffice, running
+from fixtures.backoffice import BackOffice
 from fixtures.incidents.common import Experiment
-from fixtures.incidents.support.files import load_incidents
-from fixtures.incidents.support.seeding import seed
 
 REPOSITORY = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+SUPPORT = "support_refunds"
+_WORKFLOWS: Mapping[str, Mapping[str, str]] = yaml.safe_load((REPOSITORY / "agentctl.yaml").read_text("utf-8"))[
+    "workflows"
+]
+WORKFLOWS = tuple(_WORKFLOWS)
 
 
 @dataclass(frozen=True)
@@ -24,43 +29,50 @@ class SeededStore:
     """A production store with its back office still running.
 
     `folder` has a configuration over this repository's workflow; `profile` names the store in it, '' for one that
-    AGENTCTL_STORE has to name.
+    AGENTCTL_STORE has to name; `environ` is what the production tools need for reading.
     """
 
     folder: Path
     url: str
     profile: str
     backoffice: BackOffice
+    environ: Mapping[str, str]
 
 
-def experiments() -> dict[str, tuple[str, Experiment]]:
+def experiments(workflow: str = SUPPORT) -> dict[str, tuple[str, Experiment]]:
     """Every experiment of every incident, variants too, by a name, with the thread that it is about."""
     found = {}
-    for incident in load_incidents():
+    for incident in _module(workflow, "files").load_incidents():
         for number, experiment in enumerate((incident.experiment, *incident.variants)):
             name = f"{incident.name}-{number}" if number else incident.name
-            found[name] = (incident.conversation.thread, experiment)
+            found[name] = (incident.thread, experiment)
     return found
 
 
 @contextmanager
-def seeded_store(folder: Path, url: str = "") -> Iterator[SeededStore]:
+def seeded_store(folder: Path, url: str = "", workflow: str = SUPPORT) -> Iterator[SeededStore]:
     """Seeds every incident among a few ordinary threads: into a SQLite file of the folder, or a Postgres database.
 
     Check files are where the incidents say, from the folder.
     """
     folder.mkdir(exist_ok=True)
-    with running(folder / "backoffice.sqlite") as backoffice:
-        seed(url or str(folder / "prod.sqlite"), backoffice, now=NOW, n_ordinary=3)
+    incidents = REPOSITORY / _WORKFLOWS[workflow]["incidents"]
+    with _module(workflow, "stage").stage(incidents, folder, n_ordinary=3) as stage:
+        stage.seed(url or str(folder / "prod.sqlite"), now=NOW)
         (folder / "fixtures").symlink_to(REPOSITORY / "fixtures")
-        (folder / "agentctl.yaml").write_text(yaml.safe_dump(_configuration(folder)), encoding="utf-8")
-        yield SeededStore(folder, url or str(folder / "prod.sqlite"), "" if url else "prod", backoffice)
+        (folder / "agentctl.yaml").write_text(yaml.safe_dump(_configuration(folder, workflow)), encoding="utf-8")
+        store = url or str(folder / "prod.sqlite")
+        yield SeededStore(folder, store, "" if url else "prod", stage.backoffice, stage.environ)
 
 
-def _configuration(folder: Path) -> dict[str, object]:
-    document: dict[str, dict[str, dict[str, str]]] = yaml.safe_load((REPOSITORY / "agentctl.yaml").read_text("utf-8"))
-    flow = document["workflows"]["support_refunds"]
+def _module(workflow: str, name: str) -> Any:
+    folder = Path(_WORKFLOWS[workflow]["incidents"])
+    return importlib.import_module(".".join((*folder.parts, name)))
+
+
+def _configuration(folder: Path, workflow: str) -> dict[str, object]:
+    flow = {key: str(REPOSITORY / text) for key, text in _WORKFLOWS[workflow].items()}
     return {
         "profiles": {"prod": {"store": str(folder / "prod.sqlite"), "access": "read"}},
-        "workflows": {"support_refunds": {key: str(REPOSITORY / text) for key, text in flow.items()}},
+        "workflows": {workflow: flow},
     }
