@@ -46,11 +46,14 @@ class CallSite:
         args: Decoded arguments.
         occurrence: 1-based count of this tool's calls from the lineage's start.
         ns: Namespace the call was made in.
-        pending_at: Id of the checkpoint (in `ns`) where the call waits for its answer: the one to fork.
+        pending_at: Id of the checkpoint (in `ns`) where the call waits for its answer, or whose step made it: the one
+            to fork.
         answered_at: Id of the first checkpoint (in `ns`) that holds the answer, or None.
         answer: The answering message, or None while it is open.
         position: Index of the call in its AI message.
         ai_message_id: Id of that AI message.
+        task: Id of the task that made the call itself and stored it together with its answer; '' for a call that a
+            model asked for and that waited for its answer.
     """
 
     name: str
@@ -63,6 +66,7 @@ class CallSite:
     answer: Message | None
     position: int
     ai_message_id: str | None
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

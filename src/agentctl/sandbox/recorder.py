@@ -44,7 +44,7 @@ def record_thread(reader: Reader, thread: str, *, tip: str | None = None) -> Rec
 def _recorded(reader: Reader, thread: str, sites: Iterable[CallSite]) -> Sequence[Recorded]:
     answered = [site for site in sites if is_answered(site)]
     written = _written(reader, thread, answered)
-    return [_with_writes(recorded_of(site), written.get((site.ns, site.pending_at, site.id))) for site in answered]
+    return [_with_writes(site, written.get((site.ns, site.pending_at, site.task, site.id))) for site in answered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +60,33 @@ class _Output:
     shared: bool
 
 
-def _with_writes(entry: Recorded, output: _Output | None) -> Recorded:
+def _with_writes(site: CallSite, output: _Output | None) -> Recorded:
+    """Returns a site's answer with what its task wrote besides; a node that made the call itself writes that itself."""
+    entry = recorded_of(site)
     if output is None:
         return entry
+    if site.task:
+        return replace(entry, message=output.message)
     entry = replace(entry, message=output.message, goto=output.goto, shared=output.shared)
     if output.rest is None:
         return replace(entry, kind="partial")
     return replace(entry, kind="command", writes=output.rest) if output.rest else entry
 
 
-def _written(reader: Reader, thread: str, sites: Sequence[CallSite]) -> Mapping[tuple[str, str, str], _Output]:
-    """Returns outputs by namespace, checkpoint and call id, from the writes stored where the calls waited."""
+def _written(reader: Reader, thread: str, sites: Sequence[CallSite]) -> Mapping[tuple[str, str, str, str], _Output]:
+    """Returns outputs by namespace, checkpoint, task and call id, from the writes stored where the calls were made.
+
+    Those of a call that waited are without the task: its site does not name one.
+    """
     waiting: dict[str, set[str]] = {}
     for site in sites:
         waiting.setdefault(site.ns, set()).add(site.pending_at)
-    found: dict[tuple[str, str, str], _Output] = {}
+    found: dict[tuple[str, str, str, str], _Output] = {}
     for ns, ids in waiting.items():
         for checkpoint_id, writes in group_writes(reader.writes(thread, ns, ids)).items():
             for task in (*writes.step, *writes.updates):
                 for call_id, output in _outputs(task):
-                    found[ns, checkpoint_id, call_id] = output
+                    found[ns, checkpoint_id, "", call_id] = found[ns, checkpoint_id, task.id, call_id] = output
     return found
 
 

@@ -1,20 +1,25 @@
-"""Tool calls of a lineage and of the namespaces below it, each with where it waited and what answered it."""
+"""Tool calls of a lineage and of the namespaces below it, each with where it waited and what answered it.
+
+A call that a node made by itself, and stored together with its answer, never waited: its place is the checkpoint whose
+step made it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
 from agentctl.records.messages import CallSite, Message, ToolCall
-from agentctl.records.rows import CheckpointRow, Lineage
+from agentctl.records.rows import CheckpointRow, Lineage, WriteRow
 from agentctl.stores.base import Reader
 from agentctl.stores.reading import layout
 from agentctl.stores.reading.conversation import pair_answers
 from agentctl.stores.reading.lineage import read_tree, tree_of
-from agentctl.stores.reading.messages import Logged, MessageLog, read_log
+from agentctl.stores.reading.messages import Logged, Logs, MessageLog, likeness, read_holding, read_logs
+from agentctl.stores.reading.owncalls import StoredPair, made_calls, pair_key, stored_pairs, subgraph_tasks
 from agentctl.stores.reading.taskcalls import names_in, task_calls
 
 PARENTS: Final = "parents"
@@ -43,7 +48,7 @@ def read_calls(reader: Reader, lineage: Lineage, *, task_names: Iterable[str] = 
         for call in _made_in(reader, branch, names):
             if _enclosing(branch.rows[branch.index[call.site.pending_at]], lineage.tip.ns) in ran:
                 made.append(call)
-    made = sorted(_once_each(made), key=lambda call: (call.made_at, call.site.position))
+    made = sorted(_once_each(made), key=lambda call: (call.made_at, call.waits, call.site.position))
     counts: Counter[str] = Counter()
     sites: list[CallSite] = []
     for call in made:
@@ -70,16 +75,30 @@ def lineages_below(reader: Reader, lineage: Lineage) -> Iterator[Lineage]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A call site, the checkpoint that first held its message, and whether the answer came with the message."""
+    """A call site and what tells it from other sightings of the same call.
+
+    Attributes:
+        site: The site.
+        made_at: The checkpoint that first held its message; where none does yet, the one whose step wrote it.
+        waits: Whether no checkpoint holds its message yet.
+        answered_at_once: Whether the answer came with the message.
+        parents: The enclosing checkpoints of the one where it was made, by namespace.
+    """
 
     site: CallSite
     made_at: str
+    waits: bool = False
     answered_at_once: bool = False
+    parents: Mapping[str, object] = field(default_factory=dict)
 
 
 def _enclosing(row: CheckpointRow, ns: str) -> str:
+    return str(_parents(row).get(ns, ""))
+
+
+def _parents(row: CheckpointRow) -> Mapping[str, object]:
     parents = row.metadata.get(PARENTS)
-    return str(parents.get(ns, "")) if isinstance(parents, Mapping) else ""
+    return parents if isinstance(parents, Mapping) else {}
 
 
 def _steps_taken(reader: Reader, lineage: Lineage) -> frozenset[str]:
@@ -104,9 +123,76 @@ def _any_loop(reader: Reader, row: CheckpointRow, ids: Collection[str]) -> bool:
 
 
 def _made_in(reader: Reader, branch: Lineage, names: Collection[str]) -> Iterator[_Made]:
-    yield from _tool_calls(branch, read_log(reader, branch))
+    logs = read_logs(reader, branch)
+    own = list(_own_calls(reader, branch, logs))
+    known = {_key(made.site) for made in own}
+    for log in logs.logs:
+        for made in _tool_calls(branch, log):
+            if not (made.answered_at_once and _key(made.site) in known):
+                yield made
+    yield from own
     for site in task_calls(reader, branch, names):
         yield _Made(site, site.pending_at)
+
+
+def _own_calls(reader: Reader, lineage: Lineage, logs: Logs) -> Iterator[_Made]:
+    """Yields the calls that nodes made by themselves, each where its step ran."""
+    by_checkpoint: dict[str, list[WriteRow]] = {}
+    for write in logs.writes:
+        by_checkpoint.setdefault(write.checkpoint_id, []).append(write)
+    subgraphs = subgraph_tasks(reader.namespaces(lineage.tip.thread))
+    known: dict[str, Message] = {}
+    for position, row in enumerate(lineage.rows):
+        pairs = stored_pairs(by_checkpoint.get(row.id, ()))
+        if not pairs or not _is_applied(reader, lineage, position, pairs):
+            continue
+        for pair in made_calls(pairs, known, subgraphs) if row.source != "input" else ():
+            yield _own_site(lineage, position, pair, logs)
+        known.update((pair_key(pair.asked, pair.call), pair.answer) for pair in pairs)
+
+
+def _is_applied(reader: Reader, lineage: Lineage, position: int, pairs: Sequence[StoredPair]) -> bool:
+    """Returns whether what a step wrote is on this lineage: it ended there, or it has not ended and is its last."""
+    if position == len(lineage.rows) - 1:
+        return True
+    row, following = lineage.rows[position], lineage.rows[position + 1]
+    children = read_tree(reader, row.thread, row.ns).children.get(row.id, ())
+    if following.source == "loop" and len(children) == 1:
+        return True
+    holding = read_holding(reader, following, pairs[0].channel)
+    return any(
+        pair.answer.id in holding.ids if pair.answer.id else likeness(pair.answer) in holding.likenesses
+        for pair in pairs
+        if pair.channel == pairs[0].channel
+    )
+
+
+def _own_site(lineage: Lineage, position: int, pair: StoredPair, logs: Logs) -> _Made:
+    rows = lineage.rows
+    row, waits = rows[position], position == len(rows) - 1
+    held = row if waits else rows[position + 1]
+    site = CallSite(
+        name=pair.call.name,
+        id=pair.call.id or "",
+        args=pair.call.args,
+        occurrence=0,
+        ns=lineage.tip.ns,
+        pending_at=row.id,
+        answered_at=None if waits else held.id,
+        answer=pair.answer,
+        position=pair.call.position,
+        ai_message_id=pair.asked.id or _given_id(pair, position + 1, logs),
+        task=pair.task,
+    )
+    return _Made(site, held.id, waits, True, _parents(row))
+
+
+def _given_id(pair: StoredPair, held: int, logs: Logs) -> str | None:
+    """Returns the id that LangGraph gave an AI message when it merged it, None where that is not in sight."""
+    log = next((log for log in logs.logs if log.channel == pair.channel), None)
+    likes = likeness(pair.asked)
+    found = (one.message.id for one in log.tip if one.held == held and likeness(one.message) == likes) if log else ()
+    return next(iter(found), None)
 
 
 def _tool_calls(lineage: Lineage, log: MessageLog) -> Iterator[_Made]:
@@ -180,7 +266,7 @@ def _site(
         position=call.position,
         ai_message_id=logged.message.id,
     )
-    return _Made(site, rows[logged.held].id, at_once)
+    return _Made(site, rows[logged.held].id, answered_at_once=at_once)
 
 
 def _last_open(rows: Sequence[CheckpointRow], held: int, following: int | None) -> int:
@@ -197,18 +283,35 @@ def _last_open(rows: Sequence[CheckpointRow], held: int, following: int | None) 
 
 
 def _once_each(made: Sequence[_Made]) -> Iterator[_Made]:
-    """Yields each call of a message once: where it waited rather than where it arrived answered, deepest first."""
-    best: dict[tuple[str, int, str], _Made] = {}
+    """Yields each call once, although a subgraph and the graph around it may both hold its messages.
+
+    A call that waited counts where it waited, deepest first. One that a node made counts wherever a node made it, as
+    often as that was; the task around a subgraph that made it only hands it on.
+    """
+    groups: dict[_Key, list[_Made]] = {}
     for call in made:
-        site = call.site
-        if site.ai_message_id is None:
+        if call.site.ai_message_id is None:
             yield call
-            continue
-        key = (site.ai_message_id, site.position, site.id)
-        known = best.get(key)
-        if known is None or _preference(call) > _preference(known):
-            best[key] = call
-    yield from best.values()
+        else:
+            groups.setdefault(_key(call.site), []).append(call)
+    for group in groups.values():
+        own = [call for call in group if call.site.task]
+        if own and all(call.answered_at_once for call in group):
+            yield from (call for call in own if not any(_is_inside(other, call) for other in own))
+        else:
+            yield max(group, key=_preference)
+
+
+_Key = tuple[str | None, int, str]
+
+
+def _key(site: CallSite) -> _Key:
+    return site.ai_message_id, site.position, site.id
+
+
+def _is_inside(inner: _Made, outer: _Made) -> bool:
+    """Returns whether a call was made in a namespace that the step of the other one ran."""
+    return inner.parents.get(outer.site.ns) == outer.site.pending_at and inner.site.ns != outer.site.ns
 
 
 def _preference(call: _Made) -> tuple[bool, bool, int]:

@@ -68,6 +68,45 @@ def read_log(reader: Reader, lineage: Lineage) -> MessageLog:
     return _Logging(reader, lineage, channel, messages).log()
 
 
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The messages of every channel of a namespace that holds some.
+
+    Attributes:
+        logs: One a channel, that of the conversation first.
+        writes: What was written to these channels, and to those that are empty lists by now, on all checkpoints of the
+            lineage; on its tip, what was written to any channel.
+    """
+
+    logs: tuple[MessageLog, ...]
+    writes: tuple[WriteRow, ...]
+
+
+def read_logs(reader: Reader, lineage: Lineage) -> Logs:
+    """Reads the messages of a lineage in every channel.
+
+    Raises:
+        DecodeError: The tip, or its messages channel, cannot be read.
+    """
+    row = lineage.tip
+    read = read_values(reader, row.thread, row.ns, row.id)
+    if MESSAGES in read.unreadable:
+        raise _unreadable(row, read.unreadable[MESSAGES])
+    lists = {name: messages_in(value) for name, value in read.values.items() if _may_be_messages(value)}
+    ids = [one.id for one in lineage.rows[:-1]]
+    writes = [
+        *(reader.writes(row.thread, row.ns, ids, channels=list(lists)) if ids and lists else ()),
+        *reader.writes(row.thread, row.ns, [row.id]),
+    ]
+    by_channel: dict[str, list[WriteRow]] = defaultdict(list)
+    for write in writes:
+        by_channel[write.channel].append(write)
+    held = [name for name, messages in lists.items() if messages or name == MESSAGES]
+    ordered = sorted(held, key=lambda name: (name != MESSAGES, -len(lists[name])))
+    logs = [_Logging(reader, lineage, name, lists[name], by_channel[name]).log() for name in ordered]
+    return Logs(tuple(logs), tuple(writes))
+
+
 def tip_messages(reader: Reader, lineage: Lineage) -> tuple[str, tuple[Message, ...]]:
     """Returns the channel that holds messages and what it holds at the tip; ('', ()) where there is none.
 
@@ -76,7 +115,7 @@ def tip_messages(reader: Reader, lineage: Lineage) -> tuple[str, tuple[Message, 
     row = lineage.tip
     first = read_values(reader, row.thread, row.ns, row.id, channels=[MESSAGES])
     if MESSAGES in first.unreadable:
-        raise DecodeError(f"the messages of checkpoint {row.id} cannot be read: {first.unreadable[MESSAGES]}")
+        raise _unreadable(row, first.unreadable[MESSAGES])
     if MESSAGES in first.values and _may_be_messages(first.values[MESSAGES]):
         return MESSAGES, messages_in(first.values[MESSAGES])
     values = read_values(reader, row.thread, row.ns, row.id).values
@@ -109,6 +148,10 @@ def written_messages(writes: Iterable[WriteRow]) -> list[tuple[WriteRow, Message
     return found
 
 
+def _unreadable(row: CheckpointRow, why: str) -> DecodeError:
+    return DecodeError(f"the messages of checkpoint {row.id} cannot be read: {why}")
+
+
 def _takes_away(write: WriteRow) -> bool:
     """Whether a write may remove messages; one that cannot be read may."""
     if write.value is None:
@@ -125,7 +168,7 @@ def _may_be_messages(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Holding:
+class Holding:
     """Which messages one checkpoint holds."""
 
     ids: frozenset[str]
@@ -144,12 +187,20 @@ class _Candidate:
 class _Logging:
     """Finds where each message of one lineage first appeared."""
 
-    def __init__(self, reader: Reader, lineage: Lineage, channel: str, tip: Sequence[Message]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        lineage: Lineage,
+        channel: str,
+        tip: Sequence[Message],
+        writes: Sequence[WriteRow] | None = None,
+    ) -> None:
         self._reader = reader
         self._lineage = lineage
         self._channel = channel
         self._tip = tip
-        self._holdings: dict[int, _Holding] = {}
+        self._known_writes = writes
+        self._holdings: dict[int, Holding] = {}
         self._held: dict[int, int] = {}
 
     def log(self) -> MessageLog:
@@ -175,8 +226,12 @@ class _Logging:
         return found
 
     def _writes(self, ids: Iterable[str]) -> Sequence[WriteRow]:
+        wanted = list(ids)
+        if self._known_writes is not None:
+            asked = frozenset(wanted)
+            return [write for write in self._known_writes if write.checkpoint_id in asked]
         row = self._lineage.tip
-        return self._reader.writes(row.thread, row.ns, list(ids), channels=[self._channel])
+        return self._reader.writes(row.thread, row.ns, wanted, channels=[self._channel])
 
     @cached_property
     def _writes_tell_all(self) -> bool:
@@ -250,19 +305,20 @@ class _Logging:
             low, high = (low, middle) if present else (middle + 1, high)
         return low
 
-    def _holding(self, position: int) -> _Holding:
+    def _holding(self, position: int) -> Holding:
         if position not in self._holdings:
-            self._holdings[position] = _holding(self._reader, self._lineage.rows[position], self._channel)
+            self._holdings[position] = read_holding(self._reader, self._lineage.rows[position], self._channel)
         return self._holdings[position]
 
 
-def _holding(reader: Reader, row: CheckpointRow, channel: str) -> _Holding:
+def read_holding(reader: Reader, row: CheckpointRow, channel: str) -> Holding:
+    """Reads which messages a checkpoint's channel holds; none where it cannot be read."""
     try:
         value = read_values(reader, row.thread, row.ns, row.id, channels=[channel]).values.get(channel)
     except DecodeError:
         value = None
     messages = messages_in(value)
-    return _Holding(
+    return Holding(
         frozenset(message.id for message in messages if message.id is not None),
         Counter(likeness(message) for message in messages if message.id is None),
     )
