@@ -1,0 +1,49 @@
+"""Text and metadata of a PDF."""
+
+from __future__ import annotations
+
+import io
+from datetime import date
+from typing import TYPE_CHECKING
+
+from graphs.research_report.web.pages import Content, Unreadable, Why
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+
+def read_pdf(body: bytes, max_pages: int) -> Content:
+    """Reads a PDF, page by page.
+
+    Raises:
+        Unreadable: it is damaged, locked by a password, has too many pages, or holds no text (a scan).
+    """
+    from pypdf import PdfReader
+    from pypdf.errors import PyPdfError
+
+    from graphs.research_report.web.reading import tidy
+
+    try:
+        reader = PdfReader(io.BytesIO(body))
+        if reader.is_encrypted:
+            raise Unreadable(Why.BLOCKED, "the PDF is locked by a password")
+        if len(reader.pages) > max_pages:
+            raise Unreadable(Why.SIZE, f"the PDF has more than {max_pages} pages")
+        text = tidy("\n".join(page.extract_text() for page in reader.pages))
+        return Content(text, "pdf", _declared(reader, "title"), _declared(reader, "author"), _created_on(reader))
+    # A damaged file makes the library fail in ways of its own choosing, and each says the same of the page.
+    except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise Unreadable(Why.DAMAGED, f"the PDF cannot be read: {type(error).__name__}") from error
+
+
+def _declared(reader: PdfReader, name: str) -> str | None:
+    from graphs.research_report.web.metadata import MAX_CHARS
+    from graphs.research_report.web.reading import tidy
+
+    value = getattr(reader.metadata, name, None)
+    return tidy(value).replace("\n", " ")[:MAX_CHARS] or None if isinstance(value, str) else None
+
+
+def _created_on(reader: PdfReader) -> date | None:
+    created = reader.metadata.creation_date if reader.metadata else None
+    return created.date() if created else None
