@@ -8,10 +8,18 @@ from typing import Annotated
 import typer
 
 from agentctl.cli import options
-from agentctl.cli.experimenting import exit_code, experiment, kept_options, read_forms, resolve_for_forms
+from agentctl.cli.experimenting import (
+    choose_graph,
+    exit_code,
+    experiment,
+    kept_options,
+    read_forms,
+    resolve_for_forms,
+)
 from agentctl.cli.grouped import FormOptions, RunOptions, Where, expanded
 from agentctl.cli.opening import open_target
 from agentctl.cli.output import Answer, emit
+from agentctl.cli.viewing import workflow_view
 from agentctl.render import run_documents
 from agentctl.render import runs as rendering
 
@@ -46,6 +54,7 @@ def diagnose(
 
         parsed = read_forms(opened, forms, chosen)
         found, notes = resolve_for_forms(opened, parsed, to_run=True)
+        view = workflow_view(choose_graph(opened, found, chosen).workflow)
         with experiment(opened, found, chosen, "diagnosis") as under:
             report = run_diagnosis(
                 under.ready,
@@ -56,6 +65,7 @@ def diagnose(
                 branch=opened.branch_id(found.ns),
                 options=kept_options(chosen),
                 notes=notes,
+                view=view,
             )
             report = replace(report, commands=tuple(env.pasteable(command) for command in report.commands))
             document = run_documents.diagnose_document(report)

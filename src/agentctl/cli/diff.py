@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -9,9 +10,14 @@ import typer
 from agentctl.cli import options
 from agentctl.cli.opening import Opened, Stores, open_in, open_stores
 from agentctl.cli.output import Answer, emit
+from agentctl.cli.viewing import tell_problems, view_of
 from agentctl.errors import UsageError
 from agentctl.records.copies import command
+from agentctl.records.diffs import Diff
 from agentctl.render import diff as rendering
+
+Side = tuple[Opened, str, str]
+"""A thread that is open, a namespace of it, and the id of a checkpoint there."""
 
 
 def diff(
@@ -28,20 +34,18 @@ def diff(
     """Show what differs between two checkpoints from their common ancestor: messages, tool calls, reply, state.
 
     The two may be in different threads or stores; ids survive copying, so the ancestor is found all the same.
+    A workflow with a `renderer` in agentctl.yaml is compared in its own words first.
 
     Example: agentctl diff prod::support-17 debug::support-17.fork-1
 
-    JSON: agentctl.diff/1 {left, right, common, equal, messages, tool_calls, reply, state, interrupts}.
+    JSON: agentctl.diff/1 {left, right, common, equal, messages, tool_calls, reply, state, interrupts, view}.
 
     Exit: 0 done, 1 differs (with --exit-code), 3 no such checkpoint.
     """
     env = ctx.obj
     with open_stores(env, store=store, schema=schema, debug_store=debug_store) as stores:
-        from agentctl.experiments.diff import diff_tips, read_tip
-
-        sides = _sides(stores, left, right, ns)
-        tips = [read_tip(opened.reader, opened.thread, checkpoint, at_ns) for opened, at_ns, checkpoint in sides]
-        found = diff_tips(*tips)
+        found = _difference(stores, _sides(stores, left, right, ns))
+        tell_problems(env, found.view_problems)
         emit(
             env,
             Answer(
@@ -54,8 +58,25 @@ def diff(
         raise typer.Exit(1)
 
 
-def _sides(stores: Stores, left: str, right: str | None, ns: str | None) -> list[tuple[Opened, str, str]]:
-    """Returns the two sides as (thread, namespace, checkpoint id)."""
+def _difference(stores: Stores, sides: Sequence[Side]) -> Diff:
+    """Returns what differs, also in the words of the workflow that both sides are of, where it has a view."""
+    from agentctl.experiments.diff import diff_tips, read_tip
+
+    left, right = (read_tip(opened.reader, opened.thread, checkpoint, ns) for opened, ns, checkpoint in sides)
+    found = diff_tips(left, right)
+    if any(ns for _, ns, _ in sides):
+        return found  # a view is of the root graph's state
+    rows = [opened.reader.rows(opened.thread, ns, ids=[checkpoint])[0] for opened, ns, checkpoint in sides]
+    view = view_of(stores.config, [row.metadata for row in rows])
+    if view is None:
+        return found
+    from agentctl.experiments.views import in_words
+
+    return in_words(found, left, right, view)
+
+
+def _sides(stores: Stores, left: str, right: str | None, ns: str | None) -> list[Side]:
+    """Returns the two sides."""
     if right is not None:
         sides = []
         for text in (left, right):

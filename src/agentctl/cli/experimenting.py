@@ -21,6 +21,7 @@ from agentctl.revisions.scope import Resolution
 
 if TYPE_CHECKING:
     from agentctl.config.stores import StoreChoice
+    from agentctl.config.workflows import GraphChoice
     from agentctl.experiments.checks import Clause
     from agentctl.experiments.evidence import Evidence
     from agentctl.experiments.experiment import Experiment, Target
@@ -67,12 +68,17 @@ def read_check(opened: Opened, options: RunOptions) -> Clause | None:
     return parse_checks(options.check or (), opened.env.cwd)
 
 
-def find_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphSource:
+def choose_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphChoice:
     """Returns the graph that `--graph`, the thread's metadata or the only workflow names."""
+    row = opened.reader.rows(opened.thread, found.ns, ids=[found.id])[0]
+    return opened.config.graph_for(row.metadata, options.graph)
+
+
+def find_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphSource:
+    """Returns where the chosen graph's code is."""
     from agentctl.experiments.settings import GraphSource
 
-    row = opened.reader.rows(opened.thread, found.ns, ids=[found.id])[0]
-    choice = opened.config.graph_for(row.metadata, options.graph)
+    choice = choose_graph(opened, found, options)
     workflow = choice.workflow
     return GraphSource(
         graph=choice.graph,

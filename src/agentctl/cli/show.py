@@ -10,10 +10,12 @@ from agentctl.cli import options
 from agentctl.cli.grouped import Where, expanded
 from agentctl.cli.opening import Opened, open_target
 from agentctl.cli.output import Answer, emit
+from agentctl.cli.viewing import tell_problems, view_of
 from agentctl.codec.jsontext import dumps
 from agentctl.errors import NotFound, UsageError
 from agentctl.records.copies import command
 from agentctl.records.threads import CheckpointView
+from agentctl.records.views import Reading
 from agentctl.render import checkpoint as rendering
 from agentctl.render import conversation as talk_rendering
 from agentctl.render.machine import document
@@ -45,11 +47,12 @@ def show(
 ) -> None:
     """Show one checkpoint: what it changed, pending tasks, last messages; or --messages, --call, --channel.
 
-    Reads stored rows alone: no graph is loaded, no stored type is imported.
+    Reads stored rows alone: no graph is loaded, no stored type is imported. A workflow with a `renderer` in
+    agentctl.yaml is shown in its own words first.
 
     Example: agentctl show prod::support-17 --messages
 
-    JSON: agentctl.show/1 {thread, ns, id, parent, metadata, values, changed, next, tasks}; agentctl.messages/1;
+    JSON: agentctl.show/1 {thread, ns, id, parent, metadata, values, changed, next, tasks, view}; agentctl.messages/1;
     agentctl.show.call/1; agentctl.show.value/1.
 
     Exit: 0 done, 3 no such checkpoint, channel or call.
@@ -76,6 +79,7 @@ def _checkpoint(opened: Opened, full: bool) -> Answer:
 
     found = opened.resolve()
     view = read_checkpoint(opened.reader, opened.thread, found.ns, found.id)
+    reading = _in_words(opened, view)
     now = opened.env.now()
     return Answer(
         human=lambda width: rendering.human(
@@ -86,10 +90,23 @@ def _checkpoint(opened: Opened, full: bool) -> Answer:
             place=opened.facts.place,
             ids=opened.all_ids(found.ns),
             answer=_answer_command(opened, view),
+            reading=reading,
         ),
-        plain=lambda: rendering.plain(view),
-        document=lambda: rendering.as_document(view),
+        plain=lambda: rendering.plain(view, reading),
+        document=lambda: rendering.as_document(view, reading),
     )
+
+
+def _in_words(opened: Opened, checkpoint: CheckpointView) -> Reading | None:
+    """Returns a checkpoint in its workflow's words, None where that has no view, or for a subgraph's state."""
+    view = None if checkpoint.ns else view_of(opened.config, [checkpoint.metadata])
+    if view is None:
+        return None
+    from agentctl.experiments.views import read_view_of
+
+    reading = read_view_of(view, checkpoint.values)
+    tell_problems(opened.env, reading.problems)
+    return reading
 
 
 def _answer_command(opened: Opened, view: CheckpointView) -> str:

@@ -14,6 +14,7 @@ from agentctl.config.yamlfile import Section
 from agentctl.errors import ConfigError, UsageError
 
 _KEYS = frozenset({"graph", "sandbox", "production", "model", "incidents", "renderer", "checks"})
+_YAML = (".yaml", ".yml")
 _METADATA_KEYS = ("workflow", "graph_id", "assistant_id")
 
 
@@ -28,7 +29,7 @@ class Workflow:
         production: Where the production tool registry is, or None.
         model: `provider:model` for `init_chat_model`, or None for the graph's own.
         incidents: Folder of incidents, or None.
-        renderer: Where a function that renders its state is, or None.
+        renderer: YAML file that says how its state is shown (`config.views`), or None.
         checks: Check files (absolute) and inline checks, in order.
         origin: The place in the file.
     """
@@ -39,7 +40,7 @@ class Workflow:
     production: str | None = None
     model: str | None = None
     incidents: Path | None = None
-    renderer: str | None = None
+    renderer: Path | None = None
     checks: tuple[str, ...] = ()
     origin: Origin = DEFAULT
 
@@ -70,8 +71,7 @@ def _workflow(name: str, section: Section) -> Workflow:
     if graph is None:
         raise ConfigError(f"{section.where()}: workflow {name} has no graph", hint="graph: path.py:attr")
     codes = {
-        key: locate_code(text, folder) if (text := section.text(key)) else None
-        for key in ("sandbox", "production", "renderer")
+        key: locate_code(text, folder) if (text := section.text(key)) else None for key in ("sandbox", "production")
     }
     incidents = section.text("incidents")
     return Workflow(
@@ -79,7 +79,7 @@ def _workflow(name: str, section: Section) -> Workflow:
         _code(section, "graph", graph),
         sandbox=codes["sandbox"],
         production=codes["production"],
-        renderer=codes["renderer"],
+        renderer=_view_file(section),
         model=section.text("model"),
         incidents=locate_path(incidents, folder) if incidents else None,
         checks=tuple(_check(text, folder) for text in section.texts("checks")),
@@ -93,8 +93,15 @@ def _code(section: Section, key: str, text: str) -> str:
     return locate_code(text, section.file.parent)
 
 
+def _view_file(section: Section) -> Path | None:
+    text = section.text("renderer")
+    if text is not None and not text.endswith(_YAML):
+        raise section.error("renderer", f"must be a YAML file, not {text}", hint="a view has no code")
+    return locate_path(text, section.file.parent) if text else None
+
+
 def _check(text: str, folder: Path) -> str:
-    return str(locate_path(text, folder)) if text.endswith((".yaml", ".yml")) else text
+    return str(locate_path(text, folder)) if text.endswith(_YAML) else text
 
 
 def read_langgraph_json(file: Path) -> dict[str, str]:

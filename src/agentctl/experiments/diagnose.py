@@ -28,6 +28,7 @@ from agentctl.records.runs import (
     Substitution,
     Verdict,
 )
+from agentctl.records.views import View
 
 
 def diagnose(
@@ -40,6 +41,7 @@ def diagnose(
     branch: str | None = None,
     options: Sequence[str] = (),
     notes: Sequence[str] = (),
+    view: View | None = None,
 ) -> DiagnoseReport:
     """Replays a checkpoint `n` times, forks it `n` times where something is to be changed, and decides.
 
@@ -52,6 +54,7 @@ def diagnose(
         branch: Tip of the branch that went wrong; None for the one that the customer saw.
         options: Options of the command line that the next commands repeat, such as `--check TEXT`.
         notes: What the reader should know beforehand.
+        view: In which words of the workflow the difference is told too, or None.
 
     Raises:
         Refused: see `replay` and `fork`.
@@ -76,19 +79,21 @@ def diagnose(
         has_check=experiment.check is not None,
     )
     verdict = decide(evidence)
+    difference = _difference(experiment, replays, forked, view)
+    told = (*notes, *replays.warnings, *(forked.warnings if forked else ()))
     row = experiment.source.rows(target.thread, target.ns, ids=[target.id])[0]
     return DiagnoseReport(
         source=target.place,
         check=experiment.check.text if experiment.check else None,
         replays=replays,
         fork=forked,
-        diff=_difference(experiment, replays, forked),
+        diff=difference,
         verdict=verdict,
         faithfulness=faithfulness(experiment, target, row, replays.group),
         commands=_next_commands(verdict, forked, replays),
         side_effects=_together(replays.side_effects, forked.side_effects if forked else None),
         case=experiment.case,
-        warnings=tuple(dict.fromkeys((*notes, *replays.warnings, *(forked.warnings if forked else ())))),
+        warnings=tuple(dict.fromkeys((*told, *(difference.view_problems if difference else ())))),
     )
 
 
@@ -116,7 +121,9 @@ def changed_fields(forms: Forms, forked: ForkReport) -> tuple[str, ...]:
     return (*inside, *(change.path or "" for change in substituted(forms, forked) if change.call is None))
 
 
-def _difference(experiment: Experiment, replays: ReplayReport, forked: ForkReport | None) -> Diff | None:
+def _difference(
+    experiment: Experiment, replays: ReplayReport, forked: ForkReport | None, view: View | None
+) -> Diff | None:
     """Returns the difference between a typical replay and a typical fork run: the first of the larger part of each."""
     if forked is None:
         return None
@@ -126,7 +133,12 @@ def _difference(experiment: Experiment, replays: ReplayReport, forked: ForkRepor
     store = experiment.debug.writer
     ends = [read_tip(store, run.thread, run.head) for run in (left, right) if run.head]
     named = [replace(end, place=replace(end.place, profile=experiment.debug.profile)) for end in ends]
-    return diff_tips(named[0], named[1])
+    found = diff_tips(named[0], named[1])
+    if view is None:
+        return found
+    from agentctl.experiments.views import in_words
+
+    return in_words(found, named[0], named[1], view)
 
 
 def _typical(group: RunGroup) -> RunReport | None:

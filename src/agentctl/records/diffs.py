@@ -8,6 +8,7 @@ from typing import Literal
 from agentctl.records.absent import ABSENT as ABSENT
 from agentctl.records.copies import Place
 from agentctl.records.messages import Message, ToolCall
+from agentctl.records.views import ViewChange
 
 Side = Literal["left", "right", "both"]
 
@@ -43,7 +44,10 @@ class ToolCallDiff:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Everything that differs. `reply` is None where both final replies are equal; lists hold differences only."""
+    """Everything that differs. `reply` is None where both final replies are equal; lists hold differences only.
+
+    `view` says it in the workflow's words, where it has a view; `view_problems` what the view could not read.
+    """
 
     left: Place
     right: Place
@@ -55,3 +59,5 @@ class Diff:
     state: tuple[Change, ...]
     interrupts: tuple[Change, ...]
     n_common_messages: int = 0
+    view: tuple[ViewChange, ...] = ()
+    view_problems: tuple[str, ...] = ()

@@ -11,6 +11,8 @@ from agentctl.codec.jsontext import dumps, timestamp
 from agentctl.codec.secrets import hide_secrets_in
 from agentctl.records.messages import CallSite
 from agentctl.records.threads import CheckpointView, Task
+from agentctl.records.views import Reading
+from agentctl.render import views
 from agentctl.render.clean import clean, cut
 from agentctl.render.machine import document
 from agentctl.render.messages import ROLE_STYLE, message_document, message_text
@@ -31,8 +33,9 @@ def human(
     place: str,
     ids: Iterable[str] = (),
     answer: str = "",
+    reading: Reading | None = None,
 ) -> Iterable[RenderableType]:
-    """Yields the checkpoint: where it stands, pending tasks, what changed, the last messages.
+    """Yields the checkpoint: where it stands, pending tasks, its workflow's words, what changed, the last messages.
 
     Args:
         view: The checkpoint.
@@ -42,6 +45,7 @@ def human(
         place: The thread as it is typed.
         ids: The ids among which the short one must be unique.
         answer: The command that answers what its tasks ask, '' where they ask nothing.
+        reading: The checkpoint in its workflow's words, None where it has none.
     """
     from rich.text import Text
 
@@ -60,6 +64,8 @@ def human(
         yield from (Text(line, style) for line, style in _task_lines(task, width, full))
     if answer:
         yield f"answer   {answer}"
+    if reading:
+        yield from views.reading_lines(reading, width, full=full)
     if view.messages:
         shown = view.messages if full else view.messages[-N_MESSAGES:]
         left_out = len(view.messages) - len(shown)
@@ -95,8 +101,8 @@ def _task_lines(task: Task, width: int, full: bool) -> Iterable[tuple[str, str]]
         yield cut(f"         {asked.id or '?'}  {dumps(asked.value)}", limit), "yellow"
 
 
-def plain(view: CheckpointView) -> Iterable[Sequence[str | int | None]]:
-    """Yields rows `field<TAB>value`, then `channel NAME<TAB>JSON`; whole values."""
+def plain(view: CheckpointView, reading: Reading | None = None) -> Iterable[Sequence[str | int | None]]:
+    """Yields rows `field<TAB>value`, then `view NAME<TAB>text`, then `channel NAME<TAB>JSON`; whole values."""
     yield "thread", view.thread
     yield "id", view.id
     yield "parent", view.parent
@@ -108,13 +114,15 @@ def plain(view: CheckpointView) -> Iterable[Sequence[str | int | None]]:
     yield "next", ",".join(view.next)
     for task in view.tasks:
         yield f"task {task.name}", dumps(_task(task))
+    if reading:
+        yield from views.reading_plain(reading)
     for channel, value in view.values.items():
         yield f"channel {channel}", dumps(value)
     for channel, reason in (view.unreadable or {}).items():
         yield f"unreadable {channel}", reason
 
 
-def as_document(view: CheckpointView) -> dict[str, object]:
+def as_document(view: CheckpointView, reading: Reading | None = None) -> dict[str, object]:
     """Returns the JSON document `agentctl.show/1`."""
     return document(
         "show",
@@ -135,6 +143,7 @@ def as_document(view: CheckpointView) -> dict[str, object]:
             "tasks": [_task(task) for task in view.tasks],
             "unreadable": dict(view.unreadable or {}),
             "notes": dict(view.notes or {}),
+            "view": views.reading_document(reading),
         },
     )
 

@@ -26,6 +26,7 @@ from agentctl.records.runs import (
     WorkflowReport,
 )
 from agentctl.render import diff as diff_rendering
+from agentctl.render import views
 from agentctl.render.clean import clean, cut
 from agentctl.render.words import count, names, percent_interval, size
 
@@ -38,6 +39,7 @@ Pasteable = Callable[[str], str]
 
 LABEL = 9
 DEBUG = "debug"
+N_VIEW_LINES, N_STATE_LINES = 16, 10
 VERDICT_WORDS = {
     "tool_data": "tool data",
     "not_the_cause": "not the cause",
@@ -265,19 +267,29 @@ def _diff_lines(report: DiagnoseReport, width: int) -> Iterable[RenderableType]:
 
     assert report.diff is not None
     room = width - LABEL
-    lines: list[Text] = []
-    if report.diff.reply:
-        lines += diff_rendering.change_lines("reply", [report.diff.reply], room, with_path=False)
+    label = views.label_width(report.diff.view, diff_rendering.LABEL)
+    lines = _few(views.change_lines(report.diff.view, room, label), N_VIEW_LINES, label)
+    if report.diff.reply and not diff_rendering.reply_is_told(report.diff):
+        lines += diff_rendering.change_lines("reply", [report.diff.reply], room, label, with_path=False)
     served = {(call.name, call.id): call.served_by for call in _fork_calls(report)}
     for line, entry in zip(
-        diff_rendering.call_lines(report.diff.tool_calls, room - 12), report.diff.tool_calls, strict=False
+        diff_rendering.call_lines(report.diff.tool_calls, room - 12, label), report.diff.tool_calls, strict=False
     ):
         call = entry.right
         how = served.get((call.name, call.id or "")) if call else None
         lines.append(line.append(f"   {how}", "dim") if how else line)
-    lines += diff_rendering.change_lines("state", report.diff.state[:6], room)
+    lines += _few(diff_rendering.state_lines(report.diff, room, label), N_STATE_LINES, label)
     for i, line in enumerate(lines):
         yield Text().append("diff     " if i == 0 else " " * LABEL, "dim").append_text(line)
+
+
+def _few(lines: Iterable[Text], n: int, label: int) -> list[Text]:
+    """Returns the first lines, and how many there are besides."""
+    from rich.text import Text
+
+    every = list(lines)
+    more = len(every) - n
+    return [*every[:n], Text(f"{'':<{label}}{count(more, 'more line')}: agentctl diff", "dim")] if more > 1 else every
 
 
 def _fork_calls(report: DiagnoseReport) -> Iterable[ToolCallReport]:
