@@ -1,0 +1,1 @@
+"""Verifying income: statements are fetched, parsed and matched with what the employer pays."""

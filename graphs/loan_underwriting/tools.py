@@ -1,0 +1,129 @@
+"""The production tools: the back office over HTTP, effects exactly once, nothing real outside production."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+from langchain_core.runnables import RunnableConfig
+from langgraph.runtime import get_runtime
+
+from agentctl.sandbox.registry import ToolRegistry
+from graphs.common.effects import NO_DATABASE, PRODUCTION, EffectClient, application_database, http_client
+from graphs.common.outbound import OutboundLog
+from graphs.common.services import CircuitBreaker, Retries
+from graphs.loan_underwriting.catalog import registry_of
+
+DEBUG_IDENTITY = "loan-agent@debug"
+_SERVICES = ("documents", "statements", "employers", "inquiries", "reviews", "decisions", "loans")
+
+
+class ProductionTools:
+    """The tools over the back office. The idempotency key of an effect is `THREAD:CALL_ID`.
+
+    Args:
+        client: Calls the services.
+    """
+
+    def __init__(self, client: EffectClient) -> None:
+        self._client = client
+
+    def registry(self) -> ToolRegistry:
+        """Returns them as the workflow takes them."""
+        return registry_of(
+            {
+                "read_document": self.read_document,
+                "fetch_statement": self.fetch_statement,
+                "lookup_employer": self.lookup_employer,
+                "pull_bureau": self.pull_bureau,
+                "notify_underwriters": self.notify_underwriters,
+                "write_decision_record": self.write_decision_record,
+                "book_loan": self.book_loan,
+            }
+        )
+
+    def read_document(self, document_id: str) -> str:
+        """Reads a document's text."""
+        return self._client.read("documents", document_id)
+
+    def fetch_statement(self, statement_id: str) -> str:
+        """Reads an account statement."""
+        return self._client.read("statements", statement_id)
+
+    def lookup_employer(self, employer_id: str) -> str:
+        """Reads an employer's record."""
+        return self._client.read("employers", employer_id)
+
+    def pull_bureau(self, config: RunnableConfig, tool_call_id: str, **body: Any) -> str:
+        """Asks the bureau."""
+        return self._client.cause("inquiries", "pull_bureau", body, config=config, call_id=tool_call_id)
+
+    def notify_underwriters(self, config: RunnableConfig, tool_call_id: str, **body: Any) -> str:
+        """Queues the case."""
+        case = {"case": str(config["configurable"]["thread_id"])}
+        return self._client.cause(
+            "reviews", "notify_underwriters", {**case, **body}, config=config, call_id=tool_call_id
+        )
+
+    def write_decision_record(self, config: RunnableConfig, tool_call_id: str, **body: Any) -> str:
+        """Writes the record, with the case and the checkpoint that it was decided on."""
+        info = get_runtime().execution_info
+        where = {
+            "case": str(config["configurable"]["thread_id"]),
+            "checkpoint_id": info.checkpoint_id if info is not None else "",
+        }
+        return self._client.cause(
+            "decisions", "write_decision_record", {**where, **body}, config=config, call_id=tool_call_id
+        )
+
+    def book_loan(self, config: RunnableConfig, tool_call_id: str, **body: Any) -> str:
+        """Books the loan."""
+        return self._client.cause("loans", "book_loan", body, config=config, call_id=tool_call_id)
+
+
+def production_tools(
+    base_url: str,
+    *,
+    identity: str,
+    database_url: str,
+    env: Mapping[str, str] = os.environ,
+    http: httpx.Client | None = None,
+    timeout_s: float = 5.0,
+    breaker: Callable[[], CircuitBreaker] = CircuitBreaker,
+    log: OutboundLog | None = None,
+) -> ToolRegistry:
+    """Builds the production registry. A tool makes one attempt: the node is what is tried again, under the same key.
+
+    Args:
+        base_url: The back office.
+        identity: The service identity that calls are made under.
+        database_url: The application's database: `sqlite:///file` or `postgresql://...`.
+        env: Tools with an effect refuse unless its AGENTCTL_ENV is `production`.
+        http: A client to use, made by `http_client`; by default one that keeps no connection open.
+        timeout_s: Per request, for the default client.
+        breaker: Makes the circuit breaker of one service.
+        log: The outbound requests; by default those of the database.
+    """
+    requests = log or OutboundLog(application_database(database_url))
+    client = http or http_client(base_url, identity=identity, timeout_s=timeout_s, keep_alive=False)
+    once = Retries(max_attempts=1)
+    return ProductionTools(EffectClient(_SERVICES, client, requests, env, once, breaker)).registry()
+
+
+def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegistry:
+    """Builds the production registry from LOAN_BACKOFFICE_URL, LOAN_SERVICE_IDENTITY and LOAN_DATABASE_URL.
+
+    Outside production the address alone is needed: reads may run, under an identity that may do nothing else.
+
+    Raises:
+        KeyError: a variable is missing.
+    """
+    is_production = env.get("AGENTCTL_ENV") == PRODUCTION
+    return production_tools(
+        env["LOAN_BACKOFFICE_URL"],
+        identity=env["LOAN_SERVICE_IDENTITY"] if is_production else DEBUG_IDENTITY,
+        database_url=env["LOAN_DATABASE_URL"] if is_production else NO_DATABASE,
+        env=env,
+    )
