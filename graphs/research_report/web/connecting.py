@@ -109,7 +109,8 @@ class GuardedBackend(httpcore.NetworkBackend):
             raise Unreadable(Why.UNAVAILABLE, f"{host} has no address")
         for address in addresses:
             if problem := self._policy.problem(address, port):
-                raise Unreadable(Why.ADDRESS, f"{host} is at {address}: {problem}")
+                where = host if literal is None else "it"
+                raise Unreadable(Why.ADDRESS, f"{where} is at {address}: {problem}")
         return addresses
 
 

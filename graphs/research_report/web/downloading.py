@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -61,7 +61,7 @@ class Network:
     user_agent: str
     policy: AddressPolicy = PUBLIC_ONLY
     resolver: Resolver = system_resolver
-    connector: httpcore.NetworkBackend = httpcore.SyncBackend()
+    connector: httpcore.NetworkBackend = field(default_factory=httpcore.SyncBackend)
     tls: Callable[[], ssl.SSLContext] = ssl.create_default_context
 
     def __call__(self, url: str, deadline: Deadline, max_bytes: int) -> Answer:
@@ -93,7 +93,7 @@ class Network:
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError, OSError) as error:
             raise Unreadable(Why.UNAVAILABLE, f"{type(error).__name__}: {error}") from error
 
-    def _headers(self, url: str) -> dict[str, str]:
+    def _headers(self, url: str) -> dict[bytes | str, bytes | str]:
         return {
             "Host": urlsplit(url).netloc,
             "User-Agent": self.user_agent,

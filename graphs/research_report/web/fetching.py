@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from urllib.parse import urljoin
 
+from graphs.research_report.web.connecting import Deadline
 from graphs.research_report.web.copies import Originals, SeenTexts
-from graphs.research_report.web.downloading import Answer, Deadline, Download, Network
-from graphs.research_report.web.pages import Content, Page, Unreadable, Why
+from graphs.research_report.web.downloading import Answer, Download, Network
+from graphs.research_report.web.pages import Content, Page, Unreadable, Why, source_id
 from graphs.research_report.web.reading import Reading, decoded, read
 from graphs.research_report.web.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from graphs.research_report.web.robots import Robots
@@ -81,16 +82,20 @@ class Fetcher:
             final, answer = self._followed(asked, deadline)
             content = read(answer.body, answer.headers.get("content-type", ""), self._limits.reading)
         except Unreadable as unreadable:
-            return Page(asked, self._today(), None, reason=str(unreadable))
+            return Page(asked, self._today(), unreadable.declared, reason=str(unreadable))
         return self._page(final, content)
 
     def _page(self, url: str, content: Content) -> Page:
         text = _cut(content.text, self._limits.max_text_chars)
-        is_cut = len(text) < len(content.text)
-        kept = Content(text, content.type, content.title, content.publisher, content.published_on)
-        page = Page(url, self._today(), kept, is_cut=is_cut)
-        original = self._originals.original_of(page.source_id, text)
-        return Page(url, self._today(), kept, duplicate_of=original, is_cut=is_cut)
+        return Page(
+            url,
+            self._today(),
+            content.declared,
+            text,
+            content.type,
+            duplicate_of=self._originals.original_of(source_id(url), text),
+            is_cut=len(text) < len(content.text),
+        )
 
     def _followed(self, url: str, deadline: Deadline) -> tuple[str, Answer]:
         """Follows redirects, with every check again at each step.

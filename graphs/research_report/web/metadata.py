@@ -11,6 +11,8 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
+from graphs.research_report.web.pages import Declared
+
 MAX_CHARS = 300
 _DATES = (
     "article:published_time",
@@ -31,16 +33,15 @@ _FREE_TYPES = frozenset({"article", "newsarticle", "report", "webpage", "blogpos
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a page declares; None where it does not.
+    """What a page declares.
 
     Attributes:
+        declared: Title, publisher, date.
         is_release: Whether it calls itself a press release.
         is_paid: Whether it says that its text is not free to read.
     """
 
-    title: str | None
-    publisher: str | None
-    published_on: date | None
+    declared: Declared
     is_release: bool
     is_paid: bool
 
@@ -54,9 +55,7 @@ def read_metadata(tree: HtmlElement) -> Metadata:
     published = [_text(article.get("datePublished")), *(meta.get(name) for name in _DATES), _time(tree)]
     kinds = [_text(article.get("genre")), *(meta.get(name) for name in _KINDS)]
     return Metadata(
-        title=_short(title),
-        publisher=_short(publisher),
-        published_on=next(filter(None, map(as_date, published)), None),
+        Declared(_short(title), _short(publisher), next(filter(None, map(as_date, published)), None)),
         is_release=any(_RELEASE.search(kind) for kind in kinds if kind),
         is_paid=any(_is_false(each.get("isAccessibleForFree")) for each in linked)
         or meta.get("article:content_tier") == "locked",

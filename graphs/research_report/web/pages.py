@@ -29,18 +29,13 @@ class Why(StrEnum):
     DAMAGED = "damaged"
 
 
-class Unreadable(Exception):
-    """A page cannot be read, or must not be.
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a page declares of itself; None where it does not. Nothing is guessed from its text."""
 
-    Attributes:
-        why: The kind of reason.
-        detail: What exactly.
-    """
-
-    def __init__(self, why: Why, detail: str) -> None:
-        super().__init__(f"{why}: {detail}")
-        self.why = why
-        self.detail = detail
+    title: str | None = None
+    publisher: str | None = None
+    published_on: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +45,26 @@ class Content:
     Attributes:
         text: The main content, tables included, normalised.
         type: What kind of page it is.
-        title: As the page declares it.
-        publisher: As the page declares it.
-        published_on: As the page declares it; nothing is guessed from the text.
+        declared: What it says of itself.
     """
 
     text: str
     type: PageType
-    title: str | None = None
-    publisher: str | None = None
-    published_on: date | None = None
+    declared: Declared = Declared()
+
+
+class Unreadable(Exception):
+    """A page cannot be read, or must not be.
+
+    Attributes:
+        why: The kind of reason.
+        declared: What the page says of itself all the same.
+    """
+
+    def __init__(self, why: Why, detail: str, declared: Declared = Declared()) -> None:
+        super().__init__(f"{why}: {detail}")
+        self.why = why
+        self.declared = declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,9 @@ class Page:
     Attributes:
         url: Normalised: where the text was found after redirects, or what was asked for where nothing was read.
         accessed_on: The day it was asked for.
-        content: None where it is unreadable.
+        declared: What it says of itself.
+        text: Its main content, None where it is unreadable.
+        type: What kind of page it is.
         reason: Why it is unreadable: a `Why`, a colon, the detail. None where it is readable.
         duplicate_of: The source id of the page that has the same text, None where it is the first.
         is_cut: Whether the text was longer than the limit.
@@ -77,7 +84,9 @@ class Page:
 
     url: str
     accessed_on: date
-    content: Content | None
+    declared: Declared = Declared()
+    text: str | None = None
+    type: PageType = "unknown"
     reason: str | None = None
     duplicate_of: str | None = None
     is_cut: bool = False
@@ -89,19 +98,18 @@ class Page:
 
     def document(self) -> dict[str, Any]:
         """Returns the page as a JSON document; dates are `YYYY-MM-DD`."""
-        content = self.content or Content("", "unknown")
-        published_on = content.published_on
+        published_on = self.declared.published_on
         return {
             "source_id": self.source_id,
             "url": self.url,
-            "title": content.title,
-            "publisher": content.publisher,
-            "type": content.type,
+            "title": self.declared.title,
+            "publisher": self.declared.publisher,
+            "type": self.type,
             "accessed_on": self.accessed_on.isoformat(),
             "published_on": None if published_on is None else published_on.isoformat(),
-            "text": content.text,
-            "text_sha256": text_sha256(content.text) if self.content else None,
-            "readable": self.content is not None,
+            "text": self.text or "",
+            "text_sha256": None if self.text is None else text_sha256(self.text),
+            "readable": self.text is not None,
             "reason": self.reason,
             "duplicate_of": self.duplicate_of,
             "is_cut": self.is_cut,

@@ -6,7 +6,7 @@ import io
 from datetime import date
 from typing import TYPE_CHECKING
 
-from graphs.research_report.web.pages import Content, Unreadable, Why
+from graphs.research_report.web.pages import Content, Declared, Unreadable, Why
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -30,13 +30,14 @@ def read_pdf(body: bytes, max_pages: int) -> Content:
         if len(reader.pages) > max_pages:
             raise Unreadable(Why.SIZE, f"the PDF has more than {max_pages} pages")
         text = tidy("\n".join(page.extract_text() for page in reader.pages))
-        return Content(text, "pdf", _declared(reader, "title"), _declared(reader, "author"), _created_on(reader))
+        declared = Declared(_named(reader, "title"), _named(reader, "author"), _created_on(reader))
+        return Content(text, "pdf", declared)
     # A damaged file makes the library fail in ways of its own choosing, and each says the same of the page.
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise Unreadable(Why.DAMAGED, f"the PDF cannot be read: {type(error).__name__}") from error
 
 
-def _declared(reader: PdfReader, name: str) -> str | None:
+def _named(reader: PdfReader, name: str) -> str | None:
     from graphs.research_report.web.metadata import MAX_CHARS
     from graphs.research_report.web.reading import tidy
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from graphs.research_report.web.pages import Content, PageType, Unreadable, Why
 
 if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
     from graphs.research_report.web.metadata import Metadata
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -24,7 +26,8 @@ _UNSEEN = re.compile("[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _WALL = re.compile(
     r"(subscribe|sign in|log in|register) (now )?to (continue|keep|read|unlock)|to continue reading"
-    r"|(article|content|story) is (only |reserved )?(for|available to) (our )?(subscribers|members)|already a subscriber",
+    r"|(article|content|story) is (only |reserved )?(for|available to) (our )?(subscribers|members)"
+    r"|already a subscriber",
     re.IGNORECASE,
 )
 _WALL_WITHIN_CHARS = 1500
@@ -67,7 +70,7 @@ def read(body: bytes, content_type: str, reading: Reading) -> Content:
     else:
         raise Unreadable(Why.TYPE, f"it is {media_type}")
     if len(content.text) < reading.min_chars:
-        raise Unreadable(Why.EMPTY, "there is no text in it")
+        raise Unreadable(Why.EMPTY, "there is no text in it", content.declared)
     return content
 
 
@@ -106,11 +109,11 @@ def _read_html(text: str) -> Content:
     metadata = read_metadata(tree)
     main = _main_text(without_hidden(tree))
     if metadata.is_paid or (len(main) < _WALL_WITHIN_CHARS and _WALL.search(main)):
-        raise Unreadable(Why.PAYWALL, "only subscribers can read it")
-    return Content(main, _type(main, metadata), metadata.title, metadata.publisher, metadata.published_on)
+        raise Unreadable(Why.PAYWALL, "only subscribers can read it", metadata.declared)
+    return Content(main, _type(main, metadata), metadata.declared)
 
 
-def _main_text(tree: object) -> str:
+def _main_text(tree: HtmlElement) -> str:
     import trafilatura
 
     found = trafilatura.bare_extraction(tree, fast=True, favor_recall=True, include_comments=False, include_tables=True)

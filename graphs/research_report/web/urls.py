@@ -14,10 +14,9 @@ from graphs.research_report.web.pages import Unreadable, Why
 
 MAX_URL_CHARS = 2000
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "hsa_", "oly_", "vero_")
-_TRACKING = frozenset(
-    "gclid gclsrc gbraid wbraid dclid fbclid msclkid twclid ttclid yclid igshid li_fat_id mc_cid mc_eid mkt_tok"
-    " _ga _gl _hsenc _hsmi ref_src ref_url s_cid wickedid".split()
+_TRACKING = re.compile(
+    "g(clid|clsrc|braid)|wbraid|(d|fb|tw|tt|y)clid|msclkid|igshid|li_fat_id|mc_(cid|eid)|mkt_tok|_(ga|gl|hsenc|hsmi)"
+    "|ref_(src|url)|s_cid|wickedid|(utm|mtm|pk|hsa|oly|vero)_.*"
 )
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\]")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
@@ -135,8 +134,7 @@ def _query(query: str) -> str:
 
 
 def _is_tracking(name: str) -> bool:
-    lower = unquote_to_bytes(name).decode(errors="replace").lower()
-    return lower in _TRACKING or lower.startswith(_TRACKING_PREFIXES)
+    return bool(_TRACKING.fullmatch(unquote_to_bytes(name).decode(errors="replace").lower()))
 
 
 def _escaped(text: str, safe: str) -> str:
