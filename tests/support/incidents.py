@@ -21,7 +21,7 @@ SUPPORT = "support_refunds"
 _WORKFLOWS: Mapping[str, Mapping[str, str]] = yaml.safe_load((REPOSITORY / "agentctl.yaml").read_text("utf-8"))[
     "workflows"
 ]
-WORKFLOWS = tuple(_WORKFLOWS)
+WORKFLOWS = tuple(name for name, flow in _WORKFLOWS.items() if "incidents" in flow)
 
 
 @dataclass(frozen=True)
