@@ -14,9 +14,6 @@ from typing import Any
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.loan_underwriting.catalog import registry_of
 
-_NO_DATE = "9999-12-31"
-"""A file that does not exist is never too old."""
-
 
 class NoAnswer(RuntimeError):
     """The sandbox holds no answer to this call."""
@@ -53,7 +50,7 @@ class LoanSandbox:
         """Finds no file, and leaves no inquiry."""
         request = {"applicant_id": applicant_id, "purpose": purpose, "version": version}
         no_file = {"found": False, "score": 0, "open_defaults": 0, "n_accounts": 0, "monthly_obligations": "0.00"}
-        return _text({"inquiry_id": _reference("in", request), **request, **no_file, "as_of": _NO_DATE})
+        return _text({"inquiry_id": _reference("in", request), **request, **no_file})
 
     def notify_underwriters(self, tool_call_id: str, **request: Any) -> str:
         """Assigns every case to nobody real, and tells nobody."""

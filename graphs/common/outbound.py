@@ -82,6 +82,14 @@ class OutboundLog:
                 "SELECT * FROM outbound_requests WHERE thread = ? ORDER BY started_at, request_key", (thread,)
             )
 
+    def threads(self, operation: str) -> list[str]:
+        """Returns the threads that ever made a request of a kind, by their first one."""
+        sql = (
+            "SELECT thread FROM outbound_requests WHERE operation = ? GROUP BY thread ORDER BY MIN(started_at), thread"
+        )
+        with self._database.transaction() as transaction:
+            return [str(row["thread"]) for row in transaction.execute(sql, (operation,))]
+
     def _close(self, key: str, status: str, response: str | None) -> None:
         with self._database.transaction() as transaction:
             transaction.execute(

@@ -16,10 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.calls import call_tool
-from graphs.loan_underwriting.answers import is_override, needs_second
+from graphs.common.owners import caller_of, check_owner
 from graphs.loan_underwriting.catalog import DecisionWord
 from graphs.loan_underwriting.clock import Clock, audit, time_of
 from graphs.loan_underwriting.policy import Policy
+from graphs.loan_underwriting.review_answers import is_override, needs_second
 from graphs.loan_underwriting.services import answered
 from graphs.loan_underwriting.state import LoanState, Review, Settings
 
@@ -83,9 +84,11 @@ class Finalizing:
         """Carries the decision out, or asks for fresh bureau data where the present is too old to decide on.
 
         Raises:
+            NotTheOwner: the caller has no business on this case.
             NoDecision: the decision, its reason or its reviewer is missing, or may not stand.
             ServiceAnswerRefused: a service refused; a different decision was recorded before, for one.
         """
+        check_owner(state.get("owner"), caller_of(config.get("configurable", {})))
         if state.get("final_decision"):
             return {}
         policy = self.policies[state["policy_version"]]
@@ -172,8 +175,9 @@ def decision_of(state: LoanState, policy: Policy) -> Decision:
 
 
 def is_stale(state: LoanState, policy: Policy, now: datetime) -> bool:
-    """Tells whether the bureau's data is older than the policy allows."""
-    return (now.date() - date.fromisoformat(state["bureau_result"]["as_of"])).days > policy.bureau.max_age_days
+    """Tells whether the bureau's data is older than the policy allows; a file that there is not has no age."""
+    as_of = state["bureau_result"]["as_of"]
+    return as_of != "" and (now.date() - date.fromisoformat(as_of)).days > policy.bureau.max_age_days
 
 
 def _automatic(state: LoanState) -> Decision:
@@ -199,7 +203,8 @@ def _by_people(state: LoanState, policy: Policy) -> Decision:
 
 def _decision(reviews: list[Review], state: LoanState) -> Decision:
     last = reviews[-1]
-    codes = dict.fromkeys(review["reason_code"] for review in reviews if review.get("reason_code"))
+    agreed = [review for review in reviews if review["decision"] == last["decision"]]
+    codes = dict.fromkeys(review["reason_code"] for review in agreed if review.get("reason_code"))
     return Decision(
         decision=last["decision"],
         reason_codes=tuple(codes),

@@ -13,7 +13,8 @@ from langgraph.types import Send, interrupt
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.owners import caller_of, check_owner
-from graphs.loan_underwriting import extraction, fields, requests
+from graphs.loan_underwriting import extraction, fields, inputs
+from graphs.loan_underwriting.asking import BadAnswer
 from graphs.loan_underwriting.clock import Clock, audit, time_of
 from graphs.loan_underwriting.policy import Policy
 from graphs.loan_underwriting.state import GRAPH_VERSION, Document, DocumentToRead, LoanState, Settings
@@ -47,7 +48,7 @@ class Intake:
             ValueError: the application or a reference is malformed; the field is named.
         """
         owner = check_owner(state.get("owner"), caller_of(config.get("configurable", {})))
-        requests.check_application(state.get("application"), state.get("documents"))
+        inputs.check_application(state.get("application"), state.get("documents"))
         to_read = len(readable(state["documents"]))
         runtime.stream_writer({"progress": f"{to_read} documents to read"})
         now = time_of(self.defaults.over(config.get("configurable", {})), self.clock)
@@ -82,11 +83,11 @@ class Intake:
 
     def request_documents(self, state: LoanState, config: RunnableConfig) -> dict[str, Any]:
         """Asks for further documents, or for fields entered by hand; a bad answer is asked again with the reason."""
-        raw = interrupt(requests.question(state.get("validation_errors", []), state.get("documents_problem", "")))
+        raw = interrupt(inputs.question(state.get("validation_errors", []), state.get("documents_problem", "")))
         caller = caller_of(config.get("configurable", {}))
         try:
-            answer = requests.read_answer(raw, caller=caller, owner=state.get("owner"), known=state["documents"])
-        except requests.BadAnswer as bad:
+            answer = inputs.read_answer(raw, caller=caller, owner=state.get("owner"), known=state["documents"])
+        except BadAnswer as bad:
             return {"documents_problem": str(bad)}
         now = time_of(self.defaults.over(config.get("configurable", {})), self.clock)
         return {

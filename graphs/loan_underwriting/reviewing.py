@@ -16,12 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.calls import call_tool
-from graphs.common.owners import caller_of
+from graphs.common.owners import caller_of, check_owner
 from graphs.loan_underwriting import prompts
-from graphs.loan_underwriting.answers import Reviewer, mismatches, needs_second, question, read_answer
+from graphs.loan_underwriting.asking import BadAnswer
 from graphs.loan_underwriting.clock import Clock, audit, time_of
 from graphs.loan_underwriting.policy import Policy
-from graphs.loan_underwriting.requests import BadAnswer
+from graphs.loan_underwriting.review_answers import Reviewer, mismatches, needs_second, question, read_answer
 from graphs.loan_underwriting.services import answered
 from graphs.loan_underwriting.state import Assignment, LoanState, Review, Settings
 
@@ -67,6 +67,7 @@ class Reviewing:
 
     def notify_underwriters(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Queues the case, once for each inquiry that it was scored on, and keeps who it was given to."""
+        check_owner(state.get("owner"), caller_of(config.get("configurable", {})))
         due_in_hours = self._policy(state).review.due_hours
         args = {
             "amount": state["application"]["amount"],

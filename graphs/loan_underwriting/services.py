@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from graphs.common.calls import Called
-from graphs.loan_underwriting.requests import first_problem
+from graphs.loan_underwriting.asking import first_problem
 
 _Model = TypeVar("_Model", bound=BaseModel)
 

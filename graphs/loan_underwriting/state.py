@@ -63,7 +63,7 @@ class FieldError(TypedDict):
 
 
 class BureauResult(TypedDict):
-    """The bureau's answer to inquiry `version`; amounts by month, `as_of` ISO."""
+    """The bureau's answer to inquiry `version`; amounts by month, `as_of` ISO, '' where it has no file."""
 
     version: int
     reference: str
@@ -124,7 +124,7 @@ class LoanState(TypedDict, total=False):
         extracted_fields: Values that passed the schema; None where there is no usable one (merge_extraction).
         flags: What a person has to look at, as `kind:subject` (merge_extraction).
         validation_errors: Fields without a usable value (merge_extraction).
-        extraction_round: How often all documents were read since documents came in (merge_extraction).
+        extraction_round: How often the document that was read most was read (merge_extraction).
         manual_fields: Fields that operations entered by hand (request_documents).
         documents_problem: What was wrong with the latest answer to the request (request_documents).
         bureau_version: The inquiry that counts; only finalize raises it, for data that is too old (finalize).

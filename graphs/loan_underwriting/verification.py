@@ -10,10 +10,11 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.calls import call_tool
+from graphs.common.owners import caller_of, check_owner
 from graphs.loan_underwriting import scoring
 from graphs.loan_underwriting.catalog import MONEY
 from graphs.loan_underwriting.clock import Clock, audit, time_of
@@ -33,7 +34,13 @@ class BureauAnswer(BaseModel):
     open_defaults: int = Field(default=0, ge=0)
     n_accounts: int = Field(default=0, ge=0)
     monthly_obligations: str = Field(default="0.00", pattern=MONEY)
-    as_of: date
+    as_of: date | None = None
+
+    @model_validator(mode="after")
+    def _dated(self) -> BureauAnswer:
+        if self.found and self.as_of is None:
+            raise ValueError("a file needs the day that it is of")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,7 @@ class Verification:
 
     def pull_bureau(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Makes the inquiry that counts, unless its answer is there already."""
+        check_owner(state.get("owner"), caller_of(config.get("configurable", {})))
         version = state.get("bureau_version", 1)
         known = state.get("bureau_result")
         if known is not None and known["version"] == version:
@@ -72,7 +80,7 @@ class Verification:
             open_defaults=answer.open_defaults,
             n_accounts=answer.n_accounts,
             monthly_obligations=answer.monthly_obligations,
-            as_of=answer.as_of.isoformat(),
+            as_of="" if answer.as_of is None else answer.as_of.isoformat(),
         )
         event = audit("bureau asked", now, f"inquiry {version}")
         return {"bureau_result": result, "calls": called.messages, "audit_events": [event]}

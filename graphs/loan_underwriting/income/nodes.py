@@ -16,12 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.calls import call_tool
 from graphs.common.owners import caller_of
+from graphs.loan_underwriting.asking import BadAnswer, check_caller, first_problem
 from graphs.loan_underwriting.catalog import REFERENCE
 from graphs.loan_underwriting.clock import Clock, audit, time_of
 from graphs.loan_underwriting.income import matching, memory
 from graphs.loan_underwriting.income.state import IncomeState, Statement
+from graphs.loan_underwriting.inputs import OPERATIONS_ROLE
 from graphs.loan_underwriting.policy import Policy
-from graphs.loan_underwriting.requests import OPERATIONS_ROLE, BadAnswer, check_caller, first_problem
 from graphs.loan_underwriting.services import answered
 from graphs.loan_underwriting.state import IncomeResult, Settings
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -124,11 +123,6 @@ def load_policies(folder: Path = _FOLDER) -> dict[str, Policy]:
     Raises:
         pydantic.ValidationError: a file lacks a threshold, or holds an unknown one.
     """
-    return dict(_load(folder))
-
-
-@lru_cache(maxsize=8)
-def _load(folder: Path) -> tuple[tuple[str, Policy], ...]:
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.yaml"))]
     policies = [Policy.model_validate(yaml.safe_load(text)) for text in texts]
-    return tuple((policy.version, policy) for policy in policies)
+    return {policy.version: policy for policy in policies}

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphs.common.owners import CUSTOMER, Caller
+from graphs.loan_underwriting.asking import BadAnswer, check_caller, first_problem
 from graphs.loan_underwriting.catalog import DecisionWord
 from graphs.loan_underwriting.policy import Policy
-from graphs.loan_underwriting.requests import BadAnswer, check_caller, first_problem
 from graphs.loan_underwriting.state import LoanState
 
 

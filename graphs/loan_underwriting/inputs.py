@@ -8,16 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from graphs.common.owners import CUSTOMER, Caller, Owner
+from graphs.common.owners import Caller, Owner
+from graphs.loan_underwriting.asking import BadAnswer, check_caller, first_problem
 from graphs.loan_underwriting.catalog import MONEY, REFERENCE
 from graphs.loan_underwriting.fields import validated_entry
 from graphs.loan_underwriting.state import Document, DocumentKind, FieldError
 
 OPERATIONS_ROLE = "operations"
-
-
-class BadAnswer(ValueError):
-    """The answer cannot be used; the message says why, for whoever is asked again."""
 
 
 class _Strict(BaseModel):
@@ -61,9 +58,12 @@ def check_application(application: object, documents: object) -> None:
         ValueError: it is malformed; the message names the field.
     """
     try:
-        _Input.model_validate({"application": application, "documents": documents})
+        given = _Input.model_validate({"application": application, "documents": documents})
     except ValidationError as error:
         raise ValueError(first_problem(error)) from error
+    ids = [document.document_id for document in given.documents]
+    if len(set(ids)) < len(ids):
+        raise ValueError("documents: a reference is given twice")
 
 
 def question(errors: Sequence[FieldError], problem: str) -> dict[str, Any]:
@@ -97,9 +97,11 @@ def read_answer(raw: object, *, caller: Caller, owner: Owner | None, known: Sequ
         raise BadAnswer("the answer is an object with documents, fields, or both")
     if entered and caller.role != OPERATIONS_ROLE:
         raise BadAnswer(f"{caller.actor} as {caller.role} may not enter fields")
-    repeated = {entry["document_id"] for entry in documents} & {entry["document_id"] for entry in known}
-    if repeated:
-        raise BadAnswer(f"documents: {min(repeated)} is there already")
+    seen = {entry["document_id"] for entry in known}
+    for entry in documents:
+        if entry["document_id"] in seen:
+            raise BadAnswer(f"documents: {entry['document_id']} is there already")
+        seen.add(entry["document_id"])
     if not documents and not entered:
         raise BadAnswer("neither a document nor a field was given")
     try:
@@ -109,26 +111,9 @@ def read_answer(raw: object, *, caller: Caller, owner: Owner | None, known: Sequ
     return Supplied(documents=documents, fields=values)
 
 
-def check_caller(caller: Caller, owner: Owner | None) -> None:
-    """Checks that a caller may speak on a case at all.
-
-    Raises:
-        BadAnswer: it belongs to another tenant or user, or a customer speaks for someone else.
-    """
-    is_foreign = owner is not None and dict(caller.owner) != dict(owner)
-    if is_foreign or (caller.role == CUSTOMER and caller.actor != caller.owner["user_id"]):
-        raise BadAnswer(f"{caller.actor} may not act for another tenant or user")
-
-
 def _read(raw: object) -> list[Document]:
     try:
         supplied = [_Document.model_validate(entry) for entry in (raw if isinstance(raw, list) else [raw])]
     except ValidationError as error:
         raise BadAnswer(f"documents: {first_problem(error)}") from error
     return [Document(document_id=entry.document_id, kind=entry.kind) for entry in supplied]
-
-
-def first_problem(error: ValidationError) -> str:
-    """Returns the first thing that a schema found wrong, with its field."""
-    first = error.errors(include_url=False)[0]
-    return f"{'.'.join(str(part) for part in first['loc']) or 'the answer'}: {first['msg']}"
