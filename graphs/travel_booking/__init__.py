@@ -1,0 +1,1 @@
+"""Travel booking: a flight and a hotel held, quoted, approved, paid once and ticketed."""

@@ -1,0 +1,144 @@
+"""Recovery: making a lost part good after payment, and ending a trip with nothing held and nothing owed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Literal
+
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+
+from graphs.travel_booking import money
+from graphs.travel_booking.hotels import chosen_room
+from graphs.travel_booking.kit import Kit, progress
+from graphs.travel_booking.lookups import calls_in, visit
+from graphs.travel_booking.paying import refund
+from graphs.travel_booking.payment import paid_net
+from graphs.travel_booking.results import InvalidResult, RoomOffer, Rooms, rooms_of
+from graphs.travel_booking.state import Bookings, Hold, HoldRef, Payment, TravelState
+
+NODE: Final = "close"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryNodes:
+    """The nodes that put right what cannot go on."""
+
+    kit: Kit
+
+    def compensate(
+        self, state: TravelState, config: RunnableConfig
+    ) -> Command[Literal["hold_room", "publish", "close"]]:
+        """Re-books the equivalent of a lost room, or pays its part back; a trip without its flight ends.
+
+        A room that costs something else is quoted and approved anew before it is paid for.
+        """
+        self.kit.check(state, config)
+        fare, room = state.get("flight_hold"), state.get("hotel_hold")
+        if room is None or fare is None or fare["status"] != "booked":
+            return Command(goto="close")
+        rooms, messages = self._search(state, room, config)
+        price = room["replaces_total"] or room["total"]
+        best = None if rooms is None else _equivalent(rooms, room, money.amount(price), self._gone(state, room))
+        if best is not None and rooms is not None:
+            progress("an equivalent room was found")
+            hold = chosen_room(rooms, best, supersedes=None, replaces_total=price)
+            return Command(goto="hold_room", update={"messages": messages, "hotel_hold": hold})
+        bookings: Bookings = {**state.get("bookings", {}), "hotel": None, "trip": state["trip_constraints"]}
+        payment, calls = self._pay_back(state, bookings, f"refund_lost:{room['hold_id'] or room['offer_id']}", config)
+        progress("the lost part was paid back")
+        return Command(
+            goto="publish",
+            update={
+                "messages": [*messages, *calls],
+                "payment": payment,
+                "bookings": bookings,
+                "hotel_hold": {**room, "status": "lost"},
+            },
+        )
+
+    def close(self, state: TravelState, config: RunnableConfig) -> Command[Literal["__end__"]]:
+        """Ends: what is held is released, what was paid beyond the bookings goes back, bookings stay as they are."""
+        self.kit.check(state, config)
+        messages: list[AnyMessage] = []
+        for kind, hold in (("fare", state.get("flight_hold")), ("room", state.get("hotel_hold"))):
+            for ref in _to_release(kind, hold):
+                messages += self.kit.release(ref, config)
+        bookings = state.get("bookings", {})
+        version = (state.get("quote") or {}).get("quote_version", 0)
+        payment, calls = self._pay_back(state, bookings, f"refund_closed:{version}", config)
+        flight, hotel = bookings.get("flight"), bookings.get("hotel")
+        reply = "Your booking stays as it is." if flight else "Nothing was booked, and nothing is held any more."
+        back = paid_net(state.get("payment")) - paid_net(payment)
+        if back and payment is not None:
+            reply += f" {money.text(back)} {payment['currency']} were paid back."
+        progress("closed")
+        return Command(
+            goto="__end__",
+            update={
+                "messages": [*messages, *calls, AIMessage(reply, id=f"close:{visit(state, NODE)}:told")],
+                "payment": payment,
+                "approval": None,
+                "flight_hold": flight["hold"] if flight else None,
+                "hotel_hold": hotel["hold"] if hotel else None,
+                "trip_constraints": bookings.get("trip") or state.get("trip_constraints", {}),
+            },
+        )
+
+    def _search(self, state: TravelState, lost: Hold, config: RunnableConfig) -> tuple[Rooms | None, list[AnyMessage]]:
+        args = {
+            "city": lost["facts"]["city"],
+            "check_in": lost["facts"]["check_in"],
+            "check_out": lost["facts"]["check_out"],
+            "guests": state["trip_constraints"]["travellers"],
+        }
+        item = lost["hold_id"] or lost["offer_id"]
+        called = self.kit.call("search_hotels", args, id=f"search_equivalent:{item}", config=config)
+        if called.failed:
+            return None, called.messages
+        try:
+            return rooms_of(args, called.content, lost["currency"], strict=True), called.messages
+        except InvalidResult:
+            return None, called.messages
+
+    def _gone(self, state: TravelState, lost: Hold) -> set[str]:
+        """Returns the offers that were lost or refused."""
+        refused = {str(call.args["offer_id"]) for call in calls_in(state["messages"], "hold_room:") if call.failed}
+        held = {
+            str(call.content["hold_id"]): str(call.args["offer_id"])
+            for call in calls_in(state["messages"], "hold_room:")
+            if not call.failed
+        }
+        failed = {str(call.args["hold_id"]) for call in calls_in(state["messages"], "confirm_hotel:") if call.failed}
+        return {lost["offer_id"]} | refused | {held[each] for each in failed if each in held}
+
+    def _pay_back(
+        self, state: TravelState, bookings: Bookings, id: str, config: RunnableConfig
+    ) -> tuple[Payment | None, list[AnyMessage]]:
+        payment = state.get("payment")
+        if payment is None:
+            return None, []
+        owed = paid_net(payment) - _booked(bookings)
+        paid, messages = refund(self.kit, payment, owed, "a part of the trip is not booked", id, config)
+        return {**paid, "status": "settled"} if messages else paid, messages
+
+
+def _equivalent(rooms: Rooms, lost: Hold, price: Decimal, gone: set[str]) -> RoomOffer | None:
+    """Returns the room nearest in price that has at least the lost one's stars, None where there is none."""
+    able = [each for each in rooms.offers if each.offer_id not in gone and each.stars >= lost["facts"]["stars"]]
+    return min(able, key=lambda each: (abs(money.amount(each.total) - price), each.offer_id), default=None)
+
+
+def _booked(bookings: Bookings) -> Decimal:
+    parts = [bookings.get("flight"), bookings.get("hotel")]
+    return money.total(part["hold"]["total"] for part in parts if part)
+
+
+def _to_release(kind: Any, hold: Hold | None) -> list[HoldRef]:
+    if hold is None:
+        return []
+    held = [HoldRef(kind=kind, hold_id=hold["hold_id"])] if hold["status"] in ("held", "lapsed") else []
+    old = hold.get("supersedes")
+    return [*held, *([old] if old else [])]
