@@ -20,15 +20,22 @@ def start(cli: Cli, thread: str = "try-1", **options: object) -> object:
 def test_a_run_stops_at_its_question_and_resume_answers_it(cli: Cli) -> None:
     ran = cli("run", "refunds", "--thread", "try 1", "--input", "question.json", terminal=True, width=120)
     assert ran.code == 0
-    lines = ran.out.splitlines()
-    assert lines[0].startswith("run      'debug::try 1'  interrupted   nodes: model x2, ")
-    assert lines[1].startswith("asks     ") and "issue_refund" in lines[1]
-    assert lines[2] == "next     agentctl resume 'debug::try 1' --value JSON"
-    done = cli("resume", "debug::try 1", "--value", APPROVE, terminal=True, width=120)
+    text = ran.out
+    assert text.startswith("run      'debug::try 1'  interrupted   nodes: model x2, ")
+    assert "\nasks     " in text and "issue_refund" in text
+    assert text.splitlines()[-4:] == [
+        "case     try-1",
+        "next     agentctl resume 'debug::try 1' --value JSON",
+        "         agentctl show 'debug::try 1'",
+        "         agentctl fork 'debug::try 1' --resume JSON",
+    ]
+    done = cli("resume", "debug::try 1", "--value", APPROVE, terminal=True, width=160)
     assert done.code == 0
     assert done.out.splitlines()[1:] == [
         "reply    Your refund is on its way.",
+        "case     try-1",
         "next     agentctl history 'debug::try 1'",
+        "         agentctl show 'debug::try 1' --messages",
     ]
     assert shop.PAID == []
 

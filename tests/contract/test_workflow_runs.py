@@ -18,6 +18,7 @@ from agentctl.records.rows import MemoryItem
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.stores.open import open_reader
+from agentctl.stores.sqlite.writer import SqliteWriter
 
 RAN: Counter[str] = Counter()
 REAL = {"AGENTCTL_ENV": "production"}
@@ -201,7 +202,7 @@ def test_a_sandboxed_run_sees_a_copy_of_the_memory_store(path: Path) -> None:
 
 
 def test_production_tools_run_on_a_writable_store_in_production(path: Path) -> None:
-    path.parent.mkdir()
+    SqliteWriter(path).setup()
     workflow = Workflow(build(tools("real")), WorkflowStore(str(path), "prod", "write"), tools="production")
     run_workflow(workflow, "t", {"log": []}, env=REAL)
     assert resume_workflow(workflow, "t", value=1, env=REAL).status == "done"

@@ -60,6 +60,10 @@ class WorkflowOptions:
     timeout: options.Timeout = 120.0
     max_steps: options.MaxSteps = 50
     env: options.EnvVar = None
+    stream: options.Stream = None
+    case: options.Case = None
+    reason: options.Reason = None
+    dry_run: options.DryRun = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -76,6 +76,14 @@ WorkflowTools = Annotated[
         "access: write, and AGENTCTL_ENV=production.",
     ),
 ]
+Stream = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--stream",
+        metavar="updates|values|messages|custom|debug",
+        help="Show what happens as it happens, subgraphs and subagents included. Repeatable.",
+    ),
+]
 Stub = Annotated[
     list[str] | None,
     typer.Option("--stub", metavar="NAME=JSON", help="The answer to every call of a tool. Repeatable."),

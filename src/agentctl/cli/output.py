@@ -69,6 +69,30 @@ def emit(env: Env, answer: Answer) -> None:
     env.stdout.flush()
 
 
+def stream(
+    env: Env,
+    *,
+    human: Callable[[], Iterable[tuple[RenderableType, str]]],
+    plain: Callable[[], Sequence[Cell]] | None = None,
+) -> None:
+    """Prints a part of an answer that is still being made, at once; under --json nothing.
+
+    Args:
+        env: The world.
+        human: Returns parts for people, each with what ends it: a line's end, or nothing where the line goes on.
+        plain: Returns the cells of one line; None for nothing.
+    """
+    if env.as_json:
+        return
+    if env.is_terminal:
+        out = console(env)
+        for part, end in human():
+            out.print(_safe(part), end=end, soft_wrap=True)
+    elif plain is not None:
+        env.stdout.write("\t".join(_cell(cell) for cell in plain()) + "\n")
+    env.stdout.flush()
+
+
 def say(env: Env, text: str) -> None:
     """Prints a line for people on stderr: status, plans, warnings. Silent under --json."""
     if not env.as_json:
@@ -120,7 +144,7 @@ def fail(env: Env, error: AgentctlError) -> None:
         start, end = error.span
         env.stderr.write(f"  {clean(error.text)}\n  {' ' * start}{'^' * max(end - start, 1)}\n")
     for row in error.candidates:
-        env.stderr.write("  " + "  ".join(clean(str(cell)) for cell in row.values() if cell not in (None, "")) + "\n")
+        env.stderr.write("  " + "  ".join(_told(cell) for cell in row.values() if cell not in (None, "")) + "\n")
     if error.hint:
         hint = env.pasteable(hide_secrets(clean(error.hint, keep_newlines=True)))
         env.stderr.write(f"hint: {hint}\n")
@@ -147,6 +171,10 @@ def _safe(part: RenderableType) -> RenderableType:
     if isinstance(part, Text):
         part.plain = without_controls(part.plain)
     return part
+
+
+def _told(value: object) -> str:
+    return clean(value if isinstance(value, str) else dumps(value))
 
 
 def _cell(cell: Cell) -> str:

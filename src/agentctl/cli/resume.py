@@ -11,7 +11,7 @@ from agentctl.cli.env import Env
 from agentctl.cli.experimenting import read_json
 from agentctl.cli.grouped import Where, WorkflowOptions, expanded
 from agentctl.cli.opening import Opened, open_target
-from agentctl.cli.workflows import answer_with, read_tools, workflow
+from agentctl.cli.workflows import Following, workflow
 from agentctl.errors import Refused, UsageError
 
 
@@ -26,35 +26,51 @@ def resume(
     ] = None,
     answers: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="ID=JSON", help="The answer to one question, by interrupt id. Repeatable."),
+        typer.Option(
+            "--map", metavar="ID=JSON|ID=@FILE", help="The answer to one question, by interrupt id. Repeatable."
+        ),
     ] = None,
     graph: options.Graph = None,
     as_json: options.Json = False,
 ) -> None:
     """Answer what a thread waits for, and run on. Any JSON value is an answer, null too.
 
-    With sandbox tools, in the debug store alone; what production needs stands under `agentctl run`. An older
-    checkpoint's question is answered on a copy: agentctl fork TARGET --resume JSON.
+    Of several questions some may be answered; the others go on waiting. With sandbox tools, in the debug store alone;
+    what production needs stands under `agentctl run`. An older checkpoint's question is answered on a copy: agentctl
+    fork TARGET --resume JSON. Of two commands that answer at the same time one is refused.
 
     Example: agentctl resume debug::try-1 --value '{"decision": "approve"}' --configurable actor=maria
 
-    JSON: agentctl.resume/1 {target, workflow, tools, thread, status, nodes, tool_calls, reply, error, usage,
-    side_effects, warnings}.
+    JSON: agentctl.resume/1, with the keys of agentctl.run/1.
 
     Exit: 0 done or waiting again, 1 stopped by a limit, 2 no such question, 5 blocked or refused, 6 the graph raised.
     """
     env: Env = ctx.obj
     by_id, single = _answers(env, value, answers)
-    tools = read_tools(chosen.tools)
     with open_target(env, target, where) as opened:
-        from agentctl.experiments.workflow_runs import resume_workflow
+        from agentctl.experiments.streaming import parse_modes
+        from agentctl.experiments.workflow_runs import departure_with_answers, read_state, resume_workflow
 
-        _require_head(opened)
+        parse_modes(chosen.stream or ())
+        head = _require_head(opened)
         metadata = opened.reader.rows(opened.thread)[0].metadata
         choice, loaded = opened.store_choice, opened.config.graph_for(metadata, graph)
         with workflow(env, choice, loaded, chosen, reader=opened.reader, metadata=metadata) as ready:
-            ended = resume_workflow(ready, opened.thread, value=single, by_id=by_id, env=env.environ)
-    raise typer.Exit(answer_with(env, "resume", choice, loaded, tools, ended))
+            follow = Following(env, "resume", opened.config, choice, loaded, chosen, ready, metadata, where.debug_store)
+            if chosen.dry_run:
+                state = read_state(ready, opened.thread, seen=head)
+                departure = departure_with_answers(ready, opened.thread, single, by_id, state)
+                raise typer.Exit(follow.answer_plan(departure))
+            ended = resume_workflow(
+                ready,
+                opened.thread,
+                value=single,
+                by_id=by_id,
+                seen=head,
+                env=env.environ,
+                watch=follow.watch,
+            )
+    raise typer.Exit(follow.answer(ended))
 
 
 def _answers(env: Env, value: str | None, texts: list[str] | None) -> tuple[dict[str, object] | None, object]:
@@ -69,12 +85,14 @@ def _answers(env: Env, value: str | None, texts: list[str] | None) -> tuple[dict
         id, equals, answer = text.partition("=")
         if not equals or not id:
             raise UsageError(f"--map takes ID=JSON, not {text!r}", hint="ids: agentctl show TARGET")
+        if id in by_id:
+            raise UsageError(f"--map answers {id} twice", hint="one answer a question")
         by_id[id] = read_json(answer, env.cwd, f"--map {id}")
     return by_id, None
 
 
-def _require_head(opened: Opened) -> None:
-    """Refuses a revision that is not the head: a run of the thread itself goes on from its head."""
+def _require_head(opened: Opened) -> str:
+    """Returns the head's id, after refusing a revision that is another: a run of the thread itself goes on from it."""
     found = opened.resolve()
     head = opened.reader.rows(opened.thread, metadata=False)[0].id
     if found.ns or found.id != head:
@@ -82,3 +100,4 @@ def _require_head(opened: Opened) -> None:
         raise Refused(
             f"{place} is not the head, and only the head can be resumed", hint=f"agentctl fork {place} --resume JSON"
         )
+    return head

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from agentctl.cli import options
 from agentctl.cli.env import Env
 from agentctl.cli.grouped import WorkflowOptions, expanded
-from agentctl.cli.workflows import answer_with, read_tools, workflow, workflow_store
+from agentctl.cli.workflows import Following, read_tools, workflow, workflow_store
 from agentctl.config.load import Config, load_config
 from agentctl.config.profiles import DEBUG
 from agentctl.config.stores import StoreChoice
 from agentctl.config.workflows import GraphChoice
-from agentctl.errors import NotFound, UsageError
+from agentctl.errors import NotFound, Refused, UsageError
+from agentctl.records.copies import Place, command
+
+if TYPE_CHECKING:
+    from agentctl.stores.base import Reader
+
+_JSON_BEGINS = ("{", "[", '"')
+_INPUT_HINT = "--input FILE.json, --input '{...}', or --input - for stdin"
 
 
 @expanded
@@ -29,10 +38,12 @@ def run(
         str,
         typer.Option("--thread", metavar="[PROFILE::]THREAD", help="The thread; in the debug store without PROFILE."),
     ],
-    input_file: Annotated[
+    input_text: Annotated[
         str | None,
         typer.Option(
-            "--input", metavar="FILE", help="JSON input; `-` reads stdin. Without it a stopped thread goes on."
+            "--input",
+            metavar="FILE|JSON",
+            help="JSON input, or a file of it; `-` reads stdin. Without it a stopped thread goes on.",
         ),
     ] = None,
     discard_interrupt: Annotated[
@@ -45,35 +56,53 @@ def run(
     """Run a workflow on a thread: start it, give it its next input, or go on where it stopped.
 
     With sandbox tools, in the debug store alone. Production tools need all three: a profile with access: write,
-    --tools production, and AGENTCTL_ENV=production in the environment.
+    --tools production, and AGENTCTL_ENV=production in the environment. One command at a time runs a thread.
 
     Example: agentctl run support_refunds --thread try-1 --input question.json --configurable user_id=u-1042
 
-    JSON: agentctl.run/1 {target, workflow, tools, thread, status, nodes, tool_calls, reply, error, usage,
-    side_effects, warnings}.
+    JSON: agentctl.run/1 {target, workflow, tools, thread, status, nodes, tool_calls, reply, error, usage, plan, events,
+    discarded, dry_run, side_effects, case, commands, warnings}.
 
-    Exit: 0 done or waiting for an answer, 1 stopped by a limit, 5 blocked or refused, 6 the graph raised.
+    Exit: 0 done or waiting for an answer, 1 stopped by a limit, 2 wrong input, 5 blocked or refused, 6 the graph
+    raised.
     """
     env: Env = ctx.obj
-    from agentctl.experiments.workflow_runs import check_allowed, run_workflow
-    from agentctl.stores.open import open_reader
+    from agentctl.experiments.graph_input import check_input
+    from agentctl.experiments.streaming import parse_modes
+    from agentctl.experiments.workflow_runs import check_allowed, departure_with_input, read_state, run_workflow
 
     config = load_config(env.cwd, env.environ)
     tools = read_tools(chosen.tools)
+    parse_modes(chosen.stream or ())
     graph = _graph(config, name)
     choice, thread = _place(config, thread, tools, store, debug_store)
-    check_allowed(workflow_store(choice), tools, env.environ)
-    value = _read_input(env, input_file)
-    _make_debug_store(choice)
-    reader = open_reader(choice.url, profile=choice.profile, schema=choice.schema)
-    try:
+    if not chosen.dry_run:
+        check_allowed(workflow_store(choice), tools, env.environ)
+    value = _read_input(env, input_text)
+    with _reader(choice) as reader:
         rows = reader.rows(thread)
         metadata = rows[0].metadata if rows else {}
+        _require_same_workflow(config, graph, metadata, Place(choice.shown, thread, None, choice.profile))
+        if value is None and not rows:
+            raise NotFound(f"{thread} has nothing to go on with", hint="give it input: --input FILE")
         with workflow(env, choice, graph, chosen, reader=reader, metadata=metadata) as ready:
-            ended = run_workflow(ready, thread, value, discard_interrupt=discard_interrupt, env=env.environ)
-    finally:
-        reader.close()
-    raise typer.Exit(answer_with(env, "run", choice, graph, tools, ended))
+            if value is not None:
+                check_input(ready.graph, value, name=graph.name)
+            follow = Following(env, "run", config, choice, graph, chosen, ready, metadata, debug_store)
+            if chosen.dry_run:
+                state = read_state(ready, thread) if rows else None
+                departure = departure_with_input(ready, thread, value, state, discard_interrupt)
+                raise typer.Exit(follow.answer_plan(departure))
+            ended = run_workflow(
+                ready,
+                thread,
+                value,
+                discard_interrupt=discard_interrupt,
+                seen=rows[0].id if rows else None,
+                env=env.environ,
+                watch=follow.watch,
+            )
+    raise typer.Exit(follow.answer(ended))
 
 
 def _graph(config: Config, name: str) -> GraphChoice:
@@ -97,32 +126,52 @@ def _place(
     return config.store_of(None, store, debug_flag=debug_store), text
 
 
-def _make_debug_store(choice: StoreChoice) -> None:
-    """Makes the debug store where it is missing; a production store that is missing stays an error."""
-    from agentctl.stores.open import open_writer
+@contextmanager
+def _reader(choice: StoreChoice) -> Iterator[Reader]:
+    """Gives the store open for reading: a debug store that is missing is empty, any other an error."""
+    from agentctl.stores.open import open_reader, open_writer
 
-    if choice.profile != DEBUG:
-        return
-    writer = open_writer(choice.url, profile=choice.profile, schema=choice.schema)
+    opened = open_writer if choice.profile == DEBUG else open_reader
+    reader = opened(choice.url, profile=choice.profile, schema=choice.schema)
     try:
-        writer.setup()
+        yield reader
     finally:
-        writer.close()
+        reader.close()
 
 
-def _read_input(env: Env, file: str | None) -> object:
-    if file is None:
-        return None
+def _require_same_workflow(config: Config, graph: GraphChoice, metadata: Mapping[str, object], place: Place) -> None:
+    """Refuses a thread that another workflow made: its rows would not fit this one's channels."""
+    made_by = next((metadata[key] for key in ("workflow", "graph_id") if isinstance(metadata.get(key), str)), None)
+    if made_by is None or made_by == graph.name:
+        return
     try:
-        text = env.stdin.read() if file == "-" else (env.cwd / file).read_text("utf-8")
-    except OSError as error:
-        raise NotFound(f"--input {file}: {error.strerror}", hint="--input FILE.json, or --input - for stdin") from error
+        same = config.graph_for(metadata).graph == graph.graph
+    except UsageError:
+        same = False
+    if not same:
+        raise Refused(
+            f"{place.target} was made by {made_by}, not by {graph.name}",
+            hint=f"give another thread: {command('run', graph.name, '--thread', 'NAME', '--input', 'FILE')}",
+        )
+
+
+def _read_input(env: Env, text: str | None) -> object:
+    """Returns the input, None where none is given."""
+    if text is None:
+        return None
+    where = "--input"
+    if not text.lstrip().startswith(_JSON_BEGINS):
+        where = f"--input {text}"
+        try:
+            path = env.cwd / text.removeprefix("@")
+            text = env.stdin.read() if text == "-" else path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise NotFound(f"{where}: {why}", hint=_INPUT_HINT) from error
     try:
         value: object = json.loads(text)
     except ValueError as error:
-        raise UsageError(
-            f"--input {file}: not JSON: {error}", hint="--input FILE.json, or --input - for stdin"
-        ) from error
+        raise UsageError(f"{where}: not JSON: {error}", hint=_INPUT_HINT) from error
     if value is None:
-        raise UsageError(f"--input {file}: null is no input", hint="leave --input out to go on where it stopped")
+        raise UsageError(f"{where}: null is no input", hint="leave --input out to go on where it stopped")
     return value

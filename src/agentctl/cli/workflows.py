@@ -1,26 +1,33 @@
-"""What `run` and `resume` share: the store a workflow runs in, its graph and tools, and the answer."""
+"""What `run` and `resume` share: the store a workflow runs in, its graph and tools, what is told, kept and answered."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import getpass
+import socket
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from agentctl.cli.env import Env
 from agentctl.cli.experimenting import ANSWER_IS_NO, exit_code, read_context
 from agentctl.cli.grouped import WorkflowOptions
-from agentctl.cli.output import Answer, emit
+from agentctl.cli.output import Answer, emit, say, stream
+from agentctl.config.load import Config
 from agentctl.config.profiles import DEBUG
 from agentctl.config.stores import StoreChoice
 from agentctl.config.workflows import GraphChoice
-from agentctl.errors import UsageError
-from agentctl.records.copies import Place
-from agentctl.records.runs import RunGroup, RunReport, WorkflowReport
-from agentctl.render import run_documents
-from agentctl.render import runs as rendering
+from agentctl.errors import NotFound, UsageError
+from agentctl.records.copies import Place, command
+from agentctl.records.runs import Plan, RunReport, SideEffects, ToolCallReport, WorkflowReport
+from agentctl.records.streams import StreamEvent
+from agentctl.render import workflow_runs as rendering
+from agentctl.render.streams import EventLines, event_row
 
 if TYPE_CHECKING:
-    from agentctl.experiments.workflow_runs import Tools, Workflow, WorkflowStore
+    from agentctl.experiments.departures import Departure
+    from agentctl.experiments.workflow_runs import Tools, Watch, Workflow, WorkflowStore
+    from agentctl.records.cases import Case
     from agentctl.stores.base import Reader
 
 UNFINISHED = ("timeout", "step_limit", "not_run")
@@ -44,7 +51,7 @@ def workflow_store(choice: StoreChoice) -> WorkflowStore:
     from agentctl.experiments.workflow_runs import WorkflowStore
 
     name = choice.profile or choice.shown
-    return WorkflowStore(choice.url, name, choice.access, choice.profile == DEBUG, choice.profile)
+    return WorkflowStore(choice.url, name, choice.access, choice.profile == DEBUG, choice.profile, choice.schema)
 
 
 @contextmanager
@@ -54,7 +61,7 @@ def workflow(
     graph: GraphChoice,
     options: WorkflowOptions,
     *,
-    reader: Reader | None,
+    reader: Reader,
     metadata: Mapping[str, object],
 ) -> Iterator[Workflow]:
     """Gives the workflow ready to run; what it prints meanwhile goes to stderr.
@@ -64,7 +71,7 @@ def workflow(
         choice: Where it runs.
         graph: Its graph, and its registries where it is a configured workflow.
         options: What a person chose.
-        reader: The store open for reading, None where it does not exist yet.
+        reader: The store open for reading.
         metadata: What the thread's head recorded; empty for a new thread.
     """
     from agentctl.experiments import settings as chosen
@@ -98,31 +105,211 @@ def workflow(
             settings,
             tools,
             recorded=recorded_configurable(metadata),
-            memory=reader.memory() if reader is not None and tools == "sandbox" else (),
+            memory=reader.memory() if tools == "sandbox" else (),
             env=env.environ,
         ) as ready,
     ):
         yield ready
 
 
-def answer_with(env: Env, verb: str, choice: StoreChoice, graph: GraphChoice, tools: str, run: RunReport) -> int:
-    """Prints how a workflow's run ended and returns the exit code."""
-    from agentctl.experiments.reports import tally
-    from agentctl.sandbox.answers import side_effects
+@dataclass
+class Following:
+    """One `run` or `resume` on its way: tells what happens, keeps it in a case, and answers at the end.
 
-    report = WorkflowReport(
-        target=Place(choice.shown, run.thread, run.head, choice.profile),
-        workflow=graph.name,
-        tools=tools,
-        run=run,
-        side_effects=side_effects(run.tool_calls),
-    )
-    emit(
-        env,
-        Answer(
-            human=lambda width: rendering.workflow_human(report, width, env.pasteable),
-            plain=lambda: rendering.run_plain(RunGroup((run,), 0, 0, 0, (0.0, 1.0)), choice.profile),
-            document=lambda: run_documents.workflow_document(verb, report),
-        ),
-    )
-    return ANSWER_IS_NO if run.status in UNFINISHED else exit_code([tally([run])], report.side_effects)
+    Attributes:
+        env: The world.
+        verb: `run` or `resume`.
+        config: The configuration.
+        choice: Where it runs.
+        graph: What runs.
+        options: What a person chose.
+        workflow: It, ready to run.
+        metadata: What the thread's head recorded.
+        debug_flag: `--debug-store`.
+    """
+
+    env: Env
+    verb: str
+    config: Config
+    choice: StoreChoice
+    graph: GraphChoice
+    options: WorkflowOptions
+    workflow: Workflow
+    metadata: Mapping[str, object]
+    debug_flag: str | None
+    plan: Plan | None = None
+    departure: Departure | None = None
+    case: Case | None = None
+    events: list[StreamEvent] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._lines = EventLines(self.env.width)
+
+    @property
+    def watch(self) -> Watch:
+        """What follows the run."""
+        from agentctl.experiments.streaming import Streamed, parse_modes
+        from agentctl.experiments.workflow_runs import Watch
+
+        modes = parse_modes(self.options.stream or ())
+        return Watch(
+            who=who(self.env, self.workflow.configurable),
+            listener=Streamed(modes, self._tell, self.env.now) if modes else None,
+            on_start=self._start,
+            on_cut=self._cut,
+            now=self.env.now,
+        )
+
+    def make_plan(self, departure: Departure) -> None:
+        """Works out what is about to happen."""
+        from agentctl.experiments.experiment import recorded_configurable
+        from agentctl.experiments.graph_parts import entry_nodes
+        from agentctl.experiments.workflow_plan import plan_workflow
+
+        self.departure = departure
+        nodes = entry_nodes(self.workflow.graph) if departure.has_input else departure.nodes
+        recorded = recorded_configurable(self.metadata)
+        own = {key: value for key, value in recorded.items() if self.workflow.metadata.get(key) != value}
+        configurable = {**own, **self.workflow.configurable}
+        self.plan = plan_workflow(self.workflow, self._place(departure.thread, departure.head), nodes, configurable)
+
+    @property
+    def plan_lines(self) -> list[str]:
+        """The plan as plain lines."""
+        assert self.plan is not None and self.departure is not None
+        return rendering.plan_lines(self.verb, self.departure, self.plan)
+
+    def answer_plan(self, departure: Departure) -> int:
+        """Prints what would happen, and returns the exit code."""
+        self.make_plan(departure)
+        report = self._report(None)
+        emit(
+            self.env,
+            Answer(
+                human=lambda width: (self.env.pasteable(line) for line in self.plan_lines),
+                plain=lambda: [(line,) for line in self.plan_lines],
+                document=lambda: rendering.as_document(self.verb, report),
+            ),
+        )
+        return 0
+
+    def answer(self, run: RunReport) -> int:
+        """Prints how the run ended, keeps it, and returns the exit code."""
+        from agentctl.casebook.ledger import add_report, add_run
+        from agentctl.experiments.reports import tally
+
+        stream(self.env, human=self._lines.end)
+        report = self._report(run)
+        document = rendering.as_document(self.verb, report)
+        if self.case is not None:
+            add_run(self.case, run, kind=self.verb, source=report.plan.source, now=self.env.now())
+            add_report(self.case, self.verb, document)
+        emit(
+            self.env,
+            Answer(
+                human=lambda width: rendering.human(self.verb, report, width, self.env.pasteable),
+                plain=lambda: rendering.plain(report, streamed=bool(self.options.stream)),
+                document=lambda: document,
+            ),
+        )
+        return ANSWER_IS_NO if run.status in UNFINISHED else exit_code([tally([run])], report.side_effects)
+
+    def _start(self, departure: Departure) -> Mapping[str, str]:
+        """Tells the plan, opens the case, and returns metadata for the rows of a debug thread."""
+        from agentctl.casebook.ledger import add_threads
+        from agentctl.experiments.experiment import CASE
+
+        self.make_plan(departure)
+        for line in self.plan_lines:
+            say(self.env, line)
+        place = self._place(departure.thread)
+        self.case = self._open_case(place)
+        if self.choice.profile != DEBUG:
+            return {}
+        if departure.is_new:
+            add_threads(self.case, [place], kind=self.verb, now=self.env.now())
+            return {CASE: self.case.name}
+        made_for = self.metadata.get(CASE)
+        return {CASE: made_for} if isinstance(made_for, str) else {}
+
+    def _open_case(self, place: Place) -> Case:
+        """Returns the case of `--case`, else the open one that the thread was made for, else the thread's own."""
+        from agentctl.casebook.cases import case_for, find_case
+        from agentctl.experiments.experiment import CASE
+
+        root = self.config.cases_root(self.config.debug_store(self.debug_flag))
+        made_for = self.metadata.get(CASE)
+        if self.options.case is None and isinstance(made_for, str):
+            try:
+                case = find_case(root, made_for)
+            except (NotFound, UsageError):
+                case = None
+            if case is not None and case.state == "open":
+                return case
+        return case_for(root, self.options.case, place, now=self.env.now(), reason=self.options.reason or "")
+
+    def _cut(self, calls: Sequence[ToolCallReport]) -> None:
+        """Keeps the calls of a run that is cut off, and says how it goes on."""
+        from agentctl.casebook.ledger import add_calls
+
+        assert self.departure is not None
+        thread = self.departure.thread
+        if self.case is not None:
+            add_calls(self.case, calls, thread=thread, now=self.env.now())
+        go_on = command("run", self.graph.name, "--thread", self._place(thread).target, *self._kept())
+        say(self.env, f"stopped; what was finished is saved, and goes on with: {self.env.pasteable(go_on)}")
+
+    def _tell(self, event: StreamEvent) -> None:
+        """Prints an event as it happens; under --json it is kept for the document."""
+        if self.env.as_json:
+            self.events.append(event)
+        stream(self.env, human=lambda: self._lines.of(event), plain=lambda: event_row(event))
+
+    def _place(self, thread: str, id: str | None = None) -> Place:
+        return Place(self.choice.shown, thread, id, self.choice.profile)
+
+    def _report(self, run: RunReport | None) -> WorkflowReport:
+        from agentctl.sandbox.answers import side_effects
+
+        assert self.plan is not None and self.departure is not None
+        target = self._place(self.departure.thread, run.head if run else self.departure.head)
+        return WorkflowReport(
+            target=target,
+            workflow=self.graph.name,
+            tools=self.workflow.tools,
+            run=run,
+            side_effects=side_effects(run.tool_calls) if run else SideEffects(),
+            plan=self.plan,
+            discarded=self.departure.discarded,
+            events=tuple(self.events),
+            case=self.case.name if self.case else "",
+            commands=rendering.next_commands(self.graph.name, target, run, self._kept(), self._graph_flag()),
+        )
+
+    def _kept(self) -> list[str]:
+        """Returns the options that a next command must repeat to mean the same."""
+        options = self.options
+        words = ["--tools", options.tools] if options.tools != "sandbox" else []
+        for flag, values in (("--stub", options.stub), ("--effect", options.effect), ("--env", options.env)):
+            for value in values or ():
+                words += [flag, value]
+        for flag, said in (("--model", options.model), ("--context", options.context)):
+            words += [flag, said] if said else []
+        return words
+
+    def _graph_flag(self) -> list[str]:
+        """Returns the option by which `resume` finds a graph that no file names."""
+        return ["--graph", self.graph.name] if ":" in self.graph.name else []
+
+
+def who(env: Env, configurable: Mapping[str, object]) -> str:
+    """Returns who gives a command, for messages to others: the caller's own word, and the login it comes from."""
+    user = next((env.environ[name] for name in ("USER", "LOGNAME") if env.environ.get(name)), None)
+    if user is None:
+        try:
+            user = getpass.getuser()
+        except (KeyError, OSError):
+            user = "somebody"
+    login = f"{user}@{socket.gethostname()}"
+    actor = configurable.get("actor")
+    return f"{actor} ({login})" if isinstance(actor, str) else login

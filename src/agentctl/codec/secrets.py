@@ -35,6 +35,15 @@ def hide_secrets_in(metadata: Mapping[str, object]) -> dict[str, object]:
     return {str(key): HIDDEN if is_secret_name(str(key)) else _shown(value) for key, value in metadata.items()}
 
 
+def hide_secrets_in_texts(value: object) -> object:
+    """Returns an inert value whose texts, at any depth, hide what `hide_secrets` knows."""
+    if isinstance(value, str):
+        return hide_secrets(value)
+    if isinstance(value, Mapping):
+        return {key: hide_secrets_in_texts(item) for key, item in value.items()}
+    return [hide_secrets_in_texts(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def _shown(value: object) -> object:
     if isinstance(value, str):
         return hide_secrets(value)

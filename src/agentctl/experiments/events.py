@@ -1,4 +1,4 @@
-"""What a run does while it runs: nodes that really start, models called, tokens used.
+"""What a run does while it runs: nodes that really start, models called, tokens used, tools that run for real.
 
 Imports LangChain, so it is imported by running code only, never by a looking command.
 
@@ -9,7 +9,9 @@ over, or that comes from a node cache, never shows up here, which stream mode `t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 from uuid import UUID
@@ -19,13 +21,18 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from agentctl.experiments.running import node_path
-from agentctl.records.runs import Usage
+from agentctl.records.runs import ToolCallReport, Usage
+from agentctl.sandbox.answers import cut_result
+from agentctl.sandbox.replies import reply_text
 
 HIDDEN_TAG = "langsmith:hidden"
 
 
 class RunEvents(BaseCallbackHandler):
-    """Collects one run's nodes and usage. Safe to call from the threads that sync nodes run in."""
+    """Collects one run's nodes, usage and tool calls. Safe to call from the threads that sync nodes run in.
+
+    The tool calls are of use where no desk answers them: each ran for real (`live`).
+    """
 
     run_inline = True
 
@@ -36,6 +43,14 @@ class RunEvents(BaseCallbackHandler):
         self._model_calls = 0
         self._input_tokens = 0
         self._output_tokens = 0
+        self._calls: dict[UUID, ToolCallReport] = {}
+        self._began_s: dict[UUID, float] = {}
+
+    @property
+    def calls(self) -> tuple[ToolCallReport, ...]:
+        """Every tool call that ran, in the order they began; one that did not end has no result."""
+        with self._lock:
+            return tuple(self._calls.values())
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -68,6 +83,38 @@ class RunEvents(BaseCallbackHandler):
             if ns not in self._seen:
                 self._seen.add(ns)
                 self._nodes.append(node_path(ns))
+
+    def on_tool_start(
+        self,
+        serialized: dict[str, Any],
+        input_str: str,
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        inputs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Notes a tool call that begins, injected arguments left out."""
+        ns = str((metadata or {}).get("langgraph_checkpoint_ns") or "").rpartition("|")[0]
+        name = str((serialized or {}).get("name") or kwargs.get("name") or "")
+        call = ToolCallReport(name, dict(inputs or {}), str(kwargs.get("tool_call_id") or ""), "live", ns)
+        with self._lock:
+            self._calls[run_id] = call
+            self._began_s[run_id] = time.perf_counter()
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """Notes what a tool call gave."""
+        self._settle(run_id, reply_text(output))
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Notes what a tool call raised."""
+        self._settle(run_id, f"{type(error).__name__}: {error}")
+
+    def _settle(self, run_id: UUID, result: str) -> None:
+        with self._lock:
+            if (call := self._calls.get(run_id)) is not None:
+                duration_ms = round((time.perf_counter() - self._began_s[run_id]) * 1000, 3)
+                self._calls[run_id] = replace(call, duration_ms=duration_ms, result=cut_result(result))
 
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], *, run_id: UUID, **kwargs: Any

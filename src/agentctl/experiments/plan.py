@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentctl.experiments.experiment import Experiment, recorded_configurable
@@ -82,7 +82,7 @@ def _planned_tools(experiment: Experiment, found: Found, policy: Policy) -> Iter
     for name, tool in _known_tools(experiment, found).items():
         call = Call(name, {}, None, tool=tool)
         effect = policy.effect(call) or "write"
-        yield PlannedTool(name, effect, ", else ".join(_sources(experiment, policy, call, effect)))
+        yield PlannedTool(name, effect, ", else ".join(answer_sources(experiment.recording.names, policy, call)))
 
 
 def _known_tools(experiment: Experiment, found: Found) -> Mapping[str, BaseTool | None]:
@@ -93,11 +93,18 @@ def _known_tools(experiment: Experiment, found: Found) -> Mapping[str, BaseTool 
     return tools
 
 
-def _sources(experiment: Experiment, policy: Policy, call: Call, effect: str) -> Iterator[str]:
-    """Yields where a tool's answers come from, in the order asked, up to the one that always answers."""
+def answer_sources(recorded: Collection[str], policy: Policy, call: Call) -> Iterator[str]:
+    """Yields where a tool's answers come from, in the order asked, up to the one that always answers.
+
+    Args:
+        recorded: Names of the tools that the recording has results of.
+        policy: Where answers may come from.
+        call: A call of the tool.
+    """
+    effect = policy.effect(call) or "write"
     if any(name == call.name for name, _ in policy.substituted):
         yield "answered"
-    if policy.mode == "recorded" and call.name in experiment.recording.names:
+    if policy.mode == "recorded" and call.name in recorded:
         yield "recorded"
     if call.name in policy.stubs:
         yield "stub"

@@ -10,9 +10,9 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agentctl.experiments.resuming import Answers, command_for
 from agentctl.experiments.threads import DaemonThreads
@@ -31,6 +31,8 @@ T = TypeVar("T")
 
 TIMEOUT_S = 120.0
 MAX_STEPS = 50
+
+CHECKPOINTS = "checkpoints"
 
 MACHINERY = ("agentctl/experiments/", "/langgraph/", "/langchain_core/", "/asyncio/", "/concurrent/")
 """Parts of file names whose frames say nothing about why a graph failed."""
@@ -91,6 +93,20 @@ class Ended:
 
 GraphFor = Callable[[RunJob], "Pregel[Any, Any, Any, Any]"]
 DeskFor = Callable[[RunJob], "Desk | None"]
+OnCut = Callable[[RunJob, Sequence[ToolCallReport]], None]
+
+
+class Listener(Protocol):
+    """Hears what a run streams, as it happens. What it raises ends the run, and is raised by `run_all`."""
+
+    @property
+    def modes(self) -> Sequence[str]:
+        """The stream modes of LangGraph to hear."""
+        ...
+
+    def hear(self, ns: tuple[str, ...], mode: str, data: Any) -> None:
+        """Takes one part: the namespace of the graph that it comes from, its mode, its data."""
+        ...
 
 
 def run_all(
@@ -102,6 +118,9 @@ def run_all(
     limits: Limits,
     context: object = None,
     on_end: Callable[[Ended], None] | None = None,
+    listener: Listener | None = None,
+    on_cut: OnCut | None = None,
+    open_memory: Callable[[], Any] = nullcontext,
 ) -> tuple[Ended, ...]:
     """Runs all jobs at the same time on one saver and returns how each ended, in the order of `jobs`.
 
@@ -113,19 +132,27 @@ def run_all(
         limits: Limits of each run.
         context: The graph's runtime context, for graphs that have a context schema.
         on_end: Called as each run ends, for progress.
+        listener: Hears what the runs stream, inner graphs included.
+        on_cut: Called with the tool calls so far of a run that is cut off before its end.
+        open_memory: Gives an async context manager around the memory store of all runs; one around None leaves the
+            graph's own.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the runs are cancelled and the saver is closed first.
     """
 
     async def all_of_them() -> tuple[Ended, ...]:
-        async with open_saver() as saver, asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_one(job, saver)) for job in jobs]
+        try:
+            async with open_saver() as saver, open_memory() as memory, asyncio.TaskGroup() as group:
+                tasks = [group.create_task(_one(job, saver, memory)) for job in jobs]
+        except BaseExceptionGroup as raised:
+            raise raised.exceptions[0] from None
         return tuple(task.result() for task in tasks)
 
-    async def _one(job: RunJob, saver: BaseCheckpointSaver[str]) -> Ended:
-        graph = graph_for(job).copy(update={"checkpointer": saver, "cache": None})
-        ended = await run_one(job, graph, desk_for(job), limits, context)
+    async def _one(job: RunJob, saver: BaseCheckpointSaver[str], memory: object) -> Ended:
+        own = {} if memory is None else {"store": memory}
+        graph = graph_for(job).copy(update={"checkpointer": saver, "cache": None, **own})
+        ended = await run_one(job, graph, desk_for(job), limits, context, listener, on_cut)
         if on_end is not None:
             on_end(ended)
         return ended
@@ -141,16 +168,28 @@ def in_event_loop(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def run_one(
-    job: RunJob, graph: Pregel[Any, Any, Any, Any], desk: Desk | None, limits: Limits, context: object = None
+    job: RunJob,
+    graph: Pregel[Any, Any, Any, Any],
+    desk: Desk | None,
+    limits: Limits,
+    context: object = None,
+    listener: Listener | None = None,
+    on_cut: OnCut | None = None,
 ) -> Ended:
-    """Runs one job to its end. Whatever the graph raises becomes a status; only cancellation gets out.
+    """Runs one job to its end. Whatever the graph raises becomes a status.
+
+    What cuts the run off gets out: cancellation, and what the listener raised.
 
     Must be the body of a task of its own: the desk is found through a context variable.
     """
     from agentctl.experiments.events import RunEvents
 
     events = RunEvents()
-    drive = _Drive(job, graph, events, limits, context)
+    drive = _Drive(job, graph, events, limits, context, listener)
+
+    def calls_so_far() -> tuple[ToolCallReport, ...]:
+        return desk.calls if desk else events.calls
+
     began = time.perf_counter()
     failure: BaseException | None = None
     timed_out = False
@@ -158,14 +197,15 @@ async def run_one(
         try:
             async with asyncio.timeout(limits.timeout_s) as deadline:
                 await drive.to_the_end()
-        except (KeyboardInterrupt, SystemExit):
-            raise
         except BaseException as error:
-            if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
-                raise
+            cut = drive.not_heard or error
+            if drive.not_heard is not None or _cuts_off(error):
+                if on_cut is not None:
+                    on_cut(job, calls_so_far())
+                raise cut from None
             failure, timed_out = error, deadline.expired()
         wall_s = time.perf_counter() - began
-        calls = desk.calls if desk else ()
+        calls = calls_so_far()
         try:
             snapshot = await drive.snapshot()
         except Exception as error:
@@ -198,9 +238,11 @@ class _Drive:
         events: RunEvents,
         limits: Limits,
         context: object,
+        listener: Listener | None,
     ) -> None:
         self._job = job
         self._graph: Any = graph
+        self._listener = listener
         self._context = context
         self._config: dict[str, Any] = {
             "configurable": {**job.configurable, "thread_id": job.thread},
@@ -209,6 +251,7 @@ class _Drive:
         }
         self._max_steps = limits.max_steps
         self.tip: str | None = job.start
+        self.not_heard: BaseException | None = None
 
     async def to_the_end(self) -> None:
         """Runs until nothing is next or a stop has no answer left.
@@ -239,11 +282,30 @@ class _Drive:
                 "recursion_limit": recursion_limit(self._max_steps, payload, start),
             },
             context=self._context,
-            stream_mode="checkpoints",
+            stream_mode=[CHECKPOINTS, *(self._listener.modes if self._listener else ())],
+            subgraphs=self._listener is not None,
             durability="sync",
         )
-        async for event in stream:
-            self.tip = event["config"]["configurable"]["checkpoint_id"]
+        async with aclosing(stream):
+            async for part in stream:
+                ns, mode, data = part if self._listener else ((), *part)
+                if mode == CHECKPOINTS and not ns:
+                    self.tip = data["config"]["configurable"]["checkpoint_id"]
+                elif mode != CHECKPOINTS:
+                    self._tell(ns, mode, data)
+        if self.not_heard is not None:
+            raise self.not_heard
+
+    def _tell(self, ns: tuple[str, ...], mode: str, data: Any) -> None:
+        """Lets the listener hear a part; when it fails, the graph is stopped where it waits next, as on Ctrl-C."""
+        task = asyncio.current_task()
+        if self._listener is None or task is None or self.not_heard is not None:
+            return
+        try:
+            self._listener.hear(ns, mode, data)
+        except BaseException as error:
+            self.not_heard = error
+            task.cancel()
 
     async def snapshot(self) -> StateSnapshot | None:
         """Returns the state at the run's own tip, with the writes of finished tasks in it; None where nothing ran."""
@@ -268,8 +330,10 @@ def recursion_limit(max_steps: int, payload: object, start: str | None) -> int:
     return max(1, max_steps - more)
 
 
-def _is_being_cancelled() -> bool:
-    """Returns whether this task was asked to stop, as opposed to the graph raising a CancelledError of its own."""
+def _cuts_off(error: BaseException) -> bool:
+    """Returns whether a run is to end now: this task was asked to stop, not the graph raising a CancelledError."""
+    if not isinstance(error, asyncio.CancelledError):
+        return isinstance(error, KeyboardInterrupt | SystemExit)
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -16,25 +16,31 @@ from agentctl.stores.urls import parse_store_url
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     from langgraph.checkpoint.serde.base import SerializerProtocol
+    from langgraph.store.base import BaseStore
 
 LOCK_WAIT_S = 30.0
 """How long a run waits for another writer of a SQLite file; the stock 5 s fail under a writer that holds on."""
 
 KEY = "LANGGRAPH_AES_KEY"
 
+MEMORY_TABLES = ("store", "store_migrations")
+"""Source: langgraph-checkpoint-sqlite 3.1.2 and -postgres 3.2.0, store/*/base.py."""
+
+_SQLITE_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN (?, ?)"
+
 
 @asynccontextmanager
 async def open_saver(
-    url: str, *, schema: str | None = None, env: Mapping[str, str] | None = None
+    url: str, *, schema: str | None = None, env: Mapping[str, str] | None = None, setup: bool = True
 ) -> AsyncIterator[BaseCheckpointSaver[str]]:
-    """Opens the stock async saver on a SQLite or Postgres store and makes its tables where they are missing.
+    """Opens the stock async saver on a SQLite or Postgres store.
 
     Args:
         url: A path, `sqlite:///...` or a Postgres URL, as `--store` takes it.
         schema: Postgres schema of the tables; None takes the search path.
         env: Environment; with LANGGRAPH_AES_KEY in it values are written encrypted, as the application does.
+        setup: Whether tables that are missing are made, and older ones brought up to date.
 
     Raises:
         StoreError: the store is of another kind.
@@ -47,8 +53,9 @@ async def open_saver(
 
             async with AsyncPostgresSaver.from_conn_string(target.location, serde=serde) as saver:
                 if schema is not None:
-                    await _use_schema(saver, schema)
-                await saver.setup()
+                    await _use_schema(saver.conn, schema)
+                if setup:
+                    await saver.setup()
                 yield saver
         case "sqlite":
             import aiosqlite
@@ -56,18 +63,65 @@ async def open_saver(
 
             async with aiosqlite.connect(target.location, timeout=LOCK_WAIT_S) as connection:
                 sqlite_saver = AsyncSqliteSaver(connection, serde=serde)
+                sqlite_saver.is_setup = not setup
                 await sqlite_saver.setup()
                 yield sqlite_saver
         case _:
             raise StoreError(f"graphs cannot run on {url}", hint="use a SQLite file or a Postgres database")
 
 
-async def _use_schema(saver: AsyncPostgresSaver, schema: str) -> None:
-    """Makes the stock saver, whose statements name no schema, find its tables in one."""
+@asynccontextmanager
+async def open_memory(url: str, *, schema: str | None = None) -> AsyncIterator[BaseStore | None]:
+    """Opens the stock memory store whose tables lie beside the checkpoints; gives None where none do. None is made.
+
+    Args:
+        url: A path, `sqlite:///...` or a Postgres URL, as `--store` takes it.
+        schema: Postgres schema of the tables; None takes the search path.
+
+    Raises:
+        StoreError: the store is of another kind.
+    """
+    target = parse_store_url(url)
+    match target.kind:
+        case "postgres":
+            from langgraph.store.postgres.aio import AsyncPostgresStore
+
+            async with AsyncPostgresStore.from_conn_string(target.location) as store:
+                if schema is not None:
+                    await _use_schema(store.conn, schema)
+                yield store if await _has_tables(store.conn) else None
+        case "sqlite":
+            import aiosqlite
+            from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+            async with aiosqlite.connect(target.location, timeout=LOCK_WAIT_S, isolation_level=None) as connection:
+                if len(list(await connection.execute_fetchall(_SQLITE_TABLES, MEMORY_TABLES))) < len(MEMORY_TABLES):
+                    yield None
+                    return
+                async with AsyncSqliteStore(connection) as sqlite_store:
+                    sqlite_store.is_setup = True
+                    yield sqlite_store
+        case _:
+            raise StoreError(f"graphs cannot run on {url}", hint="use a SQLite file or a Postgres database")
+
+
+async def _has_tables(connection: object) -> bool:
+    """Tells whether the search path leads to the tables of a memory store."""
+    from psycopg import AsyncConnection
+
+    assert isinstance(connection, AsyncConnection)
+    found = await connection.execute(
+        "SELECT 1 FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL", (list(MEMORY_TABLES),)
+    )
+    return len(await found.fetchall()) == len(MEMORY_TABLES)
+
+
+async def _use_schema(connection: object, schema: str) -> None:
+    """Makes what is stock, whose statements name no schema, find its tables in one."""
     from psycopg import AsyncConnection, sql
 
-    assert isinstance(saver.conn, AsyncConnection)
-    await saver.conn.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
+    assert isinstance(connection, AsyncConnection)
+    await connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
 
 
 def _serde(env: Mapping[str, str]) -> SerializerProtocol | None:

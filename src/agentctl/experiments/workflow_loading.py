@@ -64,4 +64,5 @@ def workflow_on(
             context=settings.context,
             memory=tuple(memory),
             answers=settings.answers,
+            name=graph.name,
         )

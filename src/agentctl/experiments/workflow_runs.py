@@ -2,27 +2,33 @@
 
 With sandbox tools they go into a debug store and nowhere else; on any other store they are production, and that takes
 three things said at once: write access in the profile, production tools on the command line, and the environment.
+
+A thread is run by one command at a time, and by none that looked at it before another one moved it on.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentctl.errors import NotFound, Refused, UsageError
+from agentctl.experiments.departures import Departure, depart_with_answers, depart_with_input, head_of
 from agentctl.experiments.experiment import memory_store, recorded_configurable
-from agentctl.experiments.reports import inert, report_run
-from agentctl.experiments.resuming import Answers, check_resume, resume_by_id
-from agentctl.experiments.running import Limits, RunJob, in_event_loop, run_all
-from agentctl.experiments.savers import open_saver
+from agentctl.experiments.reports import report_run
+from agentctl.experiments.resuming import Answers, resume_by_id
+from agentctl.experiments.running import Limits, Listener, RunJob, in_event_loop, run_all
+from agentctl.experiments.savers import open_memory, open_saver
+from agentctl.experiments.thread_locks import Holder, only_run
 from agentctl.records.copies import Place, command
 from agentctl.records.rows import MemoryItem
-from agentctl.records.runs import RunReport
+from agentctl.records.runs import RunReport, ToolCallReport
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.stores.copying.clock import ids_after
+from agentctl.stores.open import open_writer
 
 if TYPE_CHECKING:
     from langgraph.pregel import Pregel
@@ -32,6 +38,11 @@ ENVIRONMENT = "AGENTCTL_ENV"
 PRODUCTION = "production"
 
 Tools = Literal["sandbox", "production"]
+BY: Final = "agentctl_by"
+"""Metadata of the rows that a command writes: who gave it."""
+
+UNSEEN: Final = "unseen"
+"""In place of a head's id: whatever the thread's head is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,7 @@ class WorkflowStore:
         access: What its profile allows.
         is_debug: Whether it is a debug store.
         profile: The profile that reaches it, '' for none.
+        schema: Postgres schema of the tables; None takes the search path.
     """
 
     url: str
@@ -51,6 +63,7 @@ class WorkflowStore:
     access: Literal["read", "write"] = "read"
     is_debug: bool = False
     profile: str = ""
+    schema: str | None = None
 
     def target(self, thread: str) -> str:
         """Returns the text that names a thread of it on the command line."""
@@ -72,6 +85,7 @@ class Workflow:
         context: Runtime context of the graph.
         memory: Items of the memory store that a sandboxed run sees a copy of.
         answers: Answers to interrupts that come up on the way, in order or by interrupt id or node.
+        name: What it is called.
     """
 
     graph: Pregel[Any, Any, Any, Any]
@@ -84,6 +98,34 @@ class Workflow:
     context: object = None
     memory: tuple[MemoryItem, ...] = ()
     answers: Answers = ()
+    name: str = ""
+
+
+def _no_metadata(departure: Departure) -> Mapping[str, str]:
+    return {}
+
+
+def _not_kept(calls: Sequence[ToolCallReport]) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who gives a command and follows its run.
+
+    Attributes:
+        who: The person, as others are told.
+        listener: Hears what the run streams.
+        on_start: Called before anything is written; returns metadata for the rows of the run.
+        on_cut: Called with the tool calls of a run that is cut off before its end.
+        now: The clock, UTC.
+    """
+
+    who: str = "somebody"
+    listener: Listener | None = None
+    on_start: Callable[[Departure], Mapping[str, str]] = _no_metadata
+    on_cut: Callable[[Sequence[ToolCallReport]], None] = _not_kept
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
 def check_allowed(store: WorkflowStore, tools: Tools, env: Mapping[str, str] | None = None) -> None:
@@ -125,7 +167,9 @@ def run_workflow(
     value: object,
     *,
     discard_interrupt: bool = False,
+    seen: str | None = UNSEEN,
     env: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
 ) -> RunReport:
     """Starts a thread with input, gives a finished one its next input, or goes on with a stopped one (`value` None).
 
@@ -133,32 +177,23 @@ def run_workflow(
         workflow: The workflow.
         thread: Thread id.
         value: Input of the graph, or None to go on where the thread stopped.
-        discard_interrupt: Whether input may be given to a thread where a question waits, which is then lost.
+        discard_interrupt: Whether input may be given to a thread that waits, whose question is then lost.
+        seen: Id of the head that the command was given for, None for a thread that did not exist.
         env: The environment.
+        watch: Who gives the command and follows the run.
 
     Raises:
-        Refused: It may not run there, or a question waits on the thread.
+        Refused: It may not run there, a question waits, or somebody else runs the thread or moved it on.
         NotFound: There is nothing to go on with.
     """
+    watch = watch or Watch()
     check_allowed(workflow.store, workflow.tools, env)
-    state = _state(workflow, thread)
-    waiting = _waiting(state)
-    if value is None:
-        if state is None or not state.next:
-            raise NotFound(f"{thread} has nothing to go on with", hint="give it input: --input FILE")
-        if waiting:
-            raise Refused(
-                f"{thread} waits for an answer",
-                hint=_resume(workflow, thread),
-                candidates=waiting,
-            )
-    elif waiting and not discard_interrupt:
-        raise Refused(
-            f"{thread} waits for an answer, and new input would discard the question",
-            hint=f"answer it: {_resume(workflow, thread)}; or discard it: --discard-interrupt",
-            candidates=waiting,
-        )
-    return _go(workflow, RunJob(thread, payload=value, **_given(workflow, state)), state)
+    if workflow.store.is_debug:
+        _make(workflow.store)
+    with _alone(workflow, thread, "run", watch):
+        state = read_state(workflow, thread, seen=seen)
+        departure = departure_with_input(workflow, thread, value, state, discard_interrupt)
+        return _go(workflow, departure, RunJob(thread, payload=value, **_given(workflow, state)), watch)
 
 
 def resume_workflow(
@@ -167,7 +202,9 @@ def resume_workflow(
     *,
     value: object = None,
     by_id: Mapping[str, object] | None = None,
+    seen: str | None = UNSEEN,
     env: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
 ) -> RunReport:
     """Answers the questions that wait on a thread and runs on. None is an answer like any other.
 
@@ -176,57 +213,138 @@ def resume_workflow(
         thread: Thread id.
         value: The answer, where one question waits and `by_id` is None.
         by_id: Answers by interrupt id; questions left out go on waiting.
+        seen: Id of the head that the command was given for.
         env: The environment.
+        watch: Who gives the command and follows the run.
 
     Raises:
-        Refused: It may not run there, nothing waits, or one answer was given to several questions.
+        Refused: It may not run there, nothing waits, one answer was given to several questions, or somebody else runs
+            the thread or moved it on.
         UsageError: An id is not waiting there.
         NotFound: There is no such thread.
     """
+    watch = watch or Watch()
     check_allowed(workflow.store, workflow.tools, env)
+    with _alone(workflow, thread, "resume", watch):
+        state = read_state(workflow, thread, seen=seen)
+        departure = departure_with_answers(workflow, thread, value, by_id, state)
+        payload = resume_by_id(departure.answers)
+        job = RunJob(thread, payload=payload, expected=departure.nodes, **_given(workflow, state))
+        return _go(workflow, departure, job, watch)
+
+
+def departure_with_input(
+    workflow: Workflow, thread: str, value: object, state: StateSnapshot | None, discard: bool
+) -> Departure:
+    """Returns what `run` would begin with; see `depart_with_input`."""
+    target = workflow.store.target(thread)
+    return depart_with_input(state, thread, value, discard=discard, target=target, workflow=workflow.name)
+
+
+def departure_with_answers(
+    workflow: Workflow, thread: str, value: object, by_id: Mapping[str, object] | None, state: StateSnapshot | None
+) -> Departure:
+    """Returns what `resume` would begin with; see `depart_with_answers`.
+
+    Raises:
+        NotFound: There is no such thread.
+        UsageError: There is no answer.
+    """
     if by_id is not None and not by_id:
         raise UsageError("no answer is given", hint="--value JSON, or --map ID=JSON")
-    state = _state(workflow, thread)
     if state is None:
         raise NotFound(
             f"there is no thread {thread} in {workflow.store.name}",
             hint=f"agentctl threads {workflow.store.profile}::" if workflow.store.profile else "agentctl threads",
         )
-    waiting = _waiting(state)
-    answers = check_resume(waiting, value, by_id, thread=thread, target=workflow.store.target(thread))
-    asking = tuple(str(question["node"]) for question in waiting if question["id"] in answers)
-    job = RunJob(thread, payload=resume_by_id(answers), expected=asking, **_given(workflow, state))
-    return _go(workflow, job, state)
+    return depart_with_answers(state, thread, value, by_id, target=workflow.store.target(thread))
 
 
-def _resume(workflow: Workflow, thread: str) -> str:
-    return command("resume", workflow.store.target(thread), "--value", "JSON")
+def read_state(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) -> StateSnapshot | None:
+    """Returns the thread's state, None where the thread does not exist. The store must exist.
+
+    Args:
+        workflow: The workflow.
+        thread: Thread id.
+        seen: Id of the head that it must have, None for a thread that must not exist.
+
+    Raises:
+        Refused: Its head is another one.
+    """
+
+    async def read() -> StateSnapshot | None:
+        async with open_saver(workflow.store.url, schema=workflow.store.schema, setup=False) as saver:
+            graph = workflow.graph.copy(update={"checkpointer": saver})
+            state: StateSnapshot = await graph.aget_state({"configurable": {"thread_id": thread}})
+        return state if state.metadata is not None else None
+
+    state = in_event_loop(read())
+    if seen not in (UNSEEN, head_of(state)):
+        target = workflow.store.target(thread)
+        raise Refused(
+            f"{target} went on while this command began{_moved_by(state)}; nothing was run",
+            hint=command("show", target),
+        )
+    return state
+
+
+def _make(store: WorkflowStore) -> None:
+    """Makes a debug store where it is missing; one that is missing elsewhere stays an error."""
+    writer = open_writer(store.url, profile=store.profile, schema=store.schema)
+    try:
+        writer.setup()
+    finally:
+        writer.close()
+
+
+def _alone(workflow: Workflow, thread: str, verb: str, watch: Watch) -> AbstractContextManager[None]:
+    holder = Holder(watch.who, verb, watch.now())
+    return only_run(workflow.store.url, thread, holder, target=workflow.store.target(thread))
+
+
+def _moved_by(state: StateSnapshot | None) -> str:
+    """Returns who wrote the head and when, where its metadata says."""
+    if state is None or not state.created_at:
+        return ""
+    at = f"{datetime.fromisoformat(state.created_at).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    by = (state.metadata or {}).get(BY)
+    return f": {by} moved it on at {at}" if by else f": its head is of {at}"
 
 
 def _given(workflow: Workflow, state: StateSnapshot | None) -> dict[str, Any]:
-    recorded = recorded_configurable(state.metadata or {}) if state is not None else {}
     return {
-        "configurable": {**recorded, **workflow.configurable},
+        "configurable": configurable_of(workflow, state),
         "metadata": workflow.metadata,
         "answers": workflow.answers,
     }
 
 
-def _go(workflow: Workflow, job: RunJob, state: StateSnapshot | None) -> RunReport:
-    if state is not None:
-        ids_after(state.config["configurable"]["checkpoint_id"])
-    sandboxed = workflow.tools == "sandbox"
+def configurable_of(workflow: Workflow, state: StateSnapshot | None) -> dict[str, object]:
+    """Returns the configuration of a run: what the thread recorded, and over it what was given."""
+    recorded = recorded_configurable(state.metadata or {}) if state is not None else {}
+    return {**recorded, **workflow.configurable}
+
+
+def _go(workflow: Workflow, departure: Departure, job: RunJob, watch: Watch) -> RunReport:
+    job = replace(job, metadata={**job.metadata, BY: watch.who, **watch.on_start(departure)})
+    if departure.head is not None:
+        ids_after(departure.head)
+    sandboxed, store = workflow.tools == "sandbox", workflow.store
     graph = workflow.graph
     if sandboxed and (graph.store is not None or workflow.memory):
         graph = graph.copy(update={"store": memory_store(workflow.memory)})
+    own_memory = sandboxed or graph.store is not None
     with _sandbox(workflow.graph) if sandboxed else nullcontext():
         (ended,) = run_all(
             [job],
-            open_saver=lambda: open_saver(workflow.store.url),
+            open_saver=lambda: open_saver(store.url, schema=store.schema, setup=False),
             graph_for=lambda job: graph,
             desk_for=lambda job: Desk(workflow.policy) if sandboxed else None,
             limits=workflow.limits,
             context=workflow.context,
+            listener=watch.listener,
+            on_cut=lambda job, calls: watch.on_cut(calls),
+            open_memory=nullcontext if own_memory else lambda: open_memory(store.url, schema=store.schema),
         )
     return report_run(ended, None)
 
@@ -235,24 +353,3 @@ def _sandbox(graph: Pregel[Any, Any, Any, Any]) -> AbstractContextManager[object
     from agentctl.sandbox.injection import sandboxed
 
     return sandboxed(graph)
-
-
-def _state(workflow: Workflow, thread: str) -> StateSnapshot | None:
-    """Returns the thread's state, None where the thread does not exist."""
-
-    async def read() -> StateSnapshot | None:
-        async with open_saver(workflow.store.url) as saver:
-            graph = workflow.graph.copy(update={"checkpointer": saver})
-            state: StateSnapshot = await graph.aget_state({"configurable": {"thread_id": thread}})
-        return state if state.metadata is not None else None
-
-    return in_event_loop(read())
-
-
-def _waiting(state: StateSnapshot | None) -> list[dict[str, object]]:
-    """Returns the questions that wait, as `{"id", "node", "value"}`."""
-    return [
-        {"id": question.id, "node": task.name, "value": inert(question.value)}
-        for task in (state.tasks if state is not None else ())
-        for question in task.interrupts
-    ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from agentctl.records.copies import CopyReport, Place
 from agentctl.records.diffs import Diff
+from agentctl.records.streams import StreamEvent
 
 RunStatus = Literal["done", "interrupted", "blocked", "error", "timeout", "step_limit", "not_run"]
 ServedBy = Literal["answered", "recorded", "recorded_again", "stub", "state", "live", "blocked", "escaped"]
@@ -153,15 +154,41 @@ class ForkReport:
     warnings: tuple[str, ...] = ()
 
 
+def answer_words(waiting: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """Returns the options of `resume` that answer questions, given as `{"id", ...}` each, with JSON to be filled in."""
+    if len(waiting) == 1:
+        return "--value", "JSON"
+    return tuple(word for asked in waiting for word in ("--map", f"{asked.get('id')}=JSON"))
+
+
 @dataclass(frozen=True, slots=True)
 class WorkflowReport:
-    """The answer of `run` and `resume`: a workflow on a thread of its own. `tools` is `sandbox` or `production`."""
+    """The answer of `run` and `resume`: a workflow on a thread of its own.
+
+    Attributes:
+        target: The thread, with its head after the run.
+        workflow: What was run.
+        tools: `sandbox` or `production`.
+        run: How it ended; None where it was only planned (`--dry-run`).
+        side_effects: How its tool calls were served.
+        plan: What was told before it began.
+        discarded: Questions that new input took the place of, as `{"id", "node", "value"}`.
+        events: What it streamed, where the answer carries that.
+        case: The case that keeps the evidence.
+        commands: What to type next.
+        warnings: Warnings.
+    """
 
     target: Place
     workflow: str
     tools: str
-    run: RunReport
+    run: RunReport | None
     side_effects: SideEffects
+    plan: Plan
+    discarded: tuple[Mapping[str, object], ...] = ()
+    events: tuple[StreamEvent, ...] = ()
+    case: str = ""
+    commands: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

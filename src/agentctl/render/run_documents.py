@@ -13,7 +13,6 @@ from agentctl.records.runs import (
     RunGroup,
     RunReport,
     SideEffects,
-    WorkflowReport,
 )
 from agentctl.render.diff import body, place
 from agentctl.render.machine import document
@@ -114,21 +113,6 @@ def diagnose_document(report: DiagnoseReport) -> dict[str, object]:
             "commands": list(report.commands),
             "side_effects": effects_object(report.side_effects),
             "case": report.case,
-            "warnings": list(report.warnings),
-        },
-    )
-
-
-def workflow_document(verb: str, report: WorkflowReport) -> dict[str, object]:
-    """Returns the JSON document `agentctl.run/1` or `agentctl.resume/1`."""
-    return document(
-        verb,
-        {
-            "target": place(report.target),
-            "workflow": report.workflow,
-            "tools": report.tools,
-            **run_object(report.run),
-            "side_effects": effects_object(report.side_effects),
             "warnings": list(report.warnings),
         },
     )

@@ -23,7 +23,6 @@ from agentctl.records.runs import (
     SideEffects,
     ToolCallReport,
     Verdict,
-    WorkflowReport,
 )
 from agentctl.render import diff as diff_rendering
 from agentctl.render import views
@@ -156,33 +155,6 @@ def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, chec
     yield from run_lines(report.group, width)
     place = report.copies[0].target if report.copies else Place("", "", None, DEBUG)
     yield from _tail(report.group, place, report.case, report.warnings, pasteable)
-
-
-def workflow_human(report: WorkflowReport, width: int, pasteable: Pasteable) -> Iterable[RenderableType]:
-    """Yields how a workflow's own run ended, what its tools did, and how to answer what it asks."""
-    run = report.run
-    thread = replace(report.target, id=None).target
-    tools = "called for real" if report.tools == "production" else effects_words(report.side_effects)
-    yield _row(
-        "run", f"{shlex.quote(thread)}  {run.status.replace('_', ' ')}   nodes: {names(run.nodes)}   tools: {tools}"
-    )
-    if run.status != "interrupted":
-        label, text, style = outcome(run)
-        yield _row(label, cut(text, max(width - LABEL, 24)), style)
-    for asked in run.interrupts:
-        yield _row("asks", f"{asked.get('id')}  {dumps(asked.get('value'))}", "yellow")
-    for warning in report.warnings:
-        yield _row("warning", warning, "yellow")
-    yield _row("next", pasteable(_after(thread, run)))
-
-
-def _after(thread: str, run: RunReport) -> str:
-    """Returns the command that follows a workflow's own run: answers where it asks, else a look."""
-    if not run.interrupts:
-        return command("history", thread)
-    if len(run.interrupts) == 1:
-        return command("resume", thread, "--value", "JSON")
-    return command("resume", thread, *(f"--map={asked.get('id')}=JSON" for asked in run.interrupts))
 
 
 def answered_words(answered: Sequence[Answered]) -> str:

@@ -158,7 +158,7 @@ class Desk:
         duration_ms = round((self._clock() - ticket.started_s) * 1000, 3)
         with self._lock:
             entry = self._ledger[ticket.slot]
-            self._ledger[ticket.slot] = replace(entry, duration_ms=duration_ms, result=_cut(text))
+            self._ledger[ticket.slot] = replace(entry, duration_ms=duration_ms, result=cut_result(text))
 
     def refuse(self, call: Call) -> CallBlocked:
         """Notes a call as blocked and returns the exception that stops the run."""
@@ -254,7 +254,8 @@ def _report(call: Call, served_by: ServedBy) -> ToolCallReport:
     )
 
 
-def _cut(text: str) -> str:
+def cut_result(text: str) -> str:
+    """Returns a result as reports keep it: at most `MAX_RESULT_BYTES` of it."""
     data = text.encode("utf-8", "replace")
     return text if len(data) <= MAX_RESULT_BYTES else data[:MAX_RESULT_BYTES].decode("utf-8", "ignore")
 
