@@ -1,1 +1,1 @@
-"""Web research: a deep agent plans, searches in parallel, notes quotes, drafts, is criticised and asks before publishing."""
+"""Web research: a deep agent plans, searches in parallel, notes, drafts, is criticised, and asks before publishing."""
