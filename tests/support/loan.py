@@ -135,8 +135,9 @@ def apply(
 
 
 def resume(graph: LoanGraph, config: RunnableConfig, value: object) -> Any:
-    """Answers an interrupt with the stock API and returns the state."""
-    return graph.invoke(Command(resume=value), config, durability="sync")
+    """Answers the one question of a thread with the stock API and returns the state."""
+    (asked,) = graph.get_state(config).interrupts
+    return graph.invoke(Command(resume={asked.id: value}), config, durability="sync")
 
 
 def question(graph: LoanGraph, config: RunnableConfig | None = None) -> dict[str, Any]:
