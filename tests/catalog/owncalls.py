@@ -37,6 +37,14 @@ class Application(TypedDict, total=False):
     decision: str
 
 
+class Income(TypedDict, total=False):
+    """What the subgraph shares: nothing that would be added a second time when it returns."""
+
+    person: str
+    calls: Annotated[list[AnyMessage], add_messages]
+    income: dict[str, Any]
+
+
 def lender(*, bank_is_down: bool = False) -> ToolRegistry:
     """The tools; each answers with JSON text and counts itself in `WORLD`."""
     tools = ToolRegistry()
@@ -100,23 +108,23 @@ def underwriting(saver: Saver | None, tools: ToolRegistry, *, asks: bool = False
             "audit": ["bureau"],
         }
 
-    def fetch(state: Application, config: RunnableConfig) -> Application:
+    def fetch(state: Income, config: RunnableConfig) -> Income:
         called = call_tool(tools, "fetch_statements", {"person": state["person"]}, id="statements:1", config=config)
         return {"income": {"monthly": max(called.content["credits"])}, "calls": called.messages}
 
-    def match(state: Application, config: RunnableConfig) -> Application:
+    def match(state: Income, config: RunnableConfig) -> Income:
         employer = interrupt("which employer?") if asks else None
         args = {"monthly": state["income"]["monthly"]}
         called = call_tool(tools, "match_payroll", args, id="payroll:1", config=config)
         found = {**state["income"], **called.content, **({"employer": employer} if employer else {})}
-        return {"income": found, "calls": called.messages, "audit": ["income"]}
+        return {"income": found, "calls": called.messages}
 
     def score(state: Application) -> Application:
         total = sum(document["amount"] for document in state["read"])
         good = state["bureau"]["score"] >= 600 and state["income"]["matches"] and not state["bureau"]["hits"]
         return {"decision": f"{'approve' if good else 'decline'} {total} {state['income']['employer']}"}
 
-    verify = StateGraph(Application).add_node("fetch", fetch).add_node("match", match)
+    verify = StateGraph(Income).add_node("fetch", fetch).add_node("match", match)
     verify.add_edge(START, "fetch").add_edge("fetch", "match")
     graph = StateGraph(Application)
     graph.add_node("plan", lambda state: {"audit": ["plan"]})

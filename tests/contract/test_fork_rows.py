@@ -20,7 +20,7 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from agentctl.errors import NotFound, Refused, UsageError
+from agentctl.errors import Ambiguous, NotFound, Refused, UsageError
 from agentctl.experiments.experiment import DebugStore, Experiment, Target
 from agentctl.experiments.fork import fork
 from agentctl.experiments.forms import parse_forms
@@ -30,6 +30,7 @@ from agentctl.stores.open import open_reader, open_writer
 from agentctl.stores.reading.lineage import head_id
 from tests.catalog import CATALOG, config_of, run_case, sqlite_thread
 from tests.support.experiments import about_to_run, experiment_on, policy
+from tests.support.forking import target_at
 
 RAN: Counter[str] = Counter()
 
@@ -215,12 +216,20 @@ def test_a_call_that_was_never_answered_and_talked_past_gets_its_answer_right_af
     ]
 
 
-def test_calls_with_an_empty_id_cannot_be_told_apart_and_are_refused(bench: Bench) -> None:
+def test_calls_with_an_empty_id_are_told_apart_by_their_number(bench: Bench) -> None:
     graph = bench.ran(call("look", "", order="A1"), call("look", "", order="B2"))
     with experiment_on(bench.prod, graph, bench.debug) as experiment:
-        target = about_to_run(experiment.source, "t", "tools")
-        with pytest.raises(Exception, match="names 2 calls"):
-            fork(experiment, target, parse_forms(answer=['look="x"']))
+        with pytest.raises(Ambiguous, match="names 2 calls"):
+            fork(experiment, about_to_run(experiment.source, "t", "tools"), parse_forms(answer=['look="x"']))
+        replies = [
+            fork(experiment, target_at(experiment.source, f"t@call:look:{k}"), parse_forms(answer=['look="x"']))
+            for k in (1, 2)
+        ]
+    assert [report.group.runs[0].reply for report in replies] == [
+        'x {"order": "B2", "status": "delivered"}',
+        '{"order": "A1", "status": "delivered"} x',
+    ]
+    assert RAN == {"model": 2}
 
 
 # The functional API

@@ -20,7 +20,7 @@ from agentctl.experiments.graph_parts import (
     is_functional,
     nodes_of,
     reduces,
-    tool_node_names,
+    tool_use,
 )
 from tests.catalog import CATALOG, config_of
 
@@ -62,7 +62,7 @@ def test_delta_channels_reduce_and_a_subagent_is_not_declared() -> None:
     deep = CATALOG["deep agent"].build(None)
     assert reduces(deep, "messages")
     assert inner_graph(deep, "tools") is None
-    assert "tools" in tool_node_names(deep)
+    assert "tools" in tool_use(deep).nodes
 
 
 def test_an_entrypoint_is_functional_and_a_graph_is_not() -> None:

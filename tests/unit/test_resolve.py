@@ -350,11 +350,18 @@ def test_a_call_id_that_ends_in_a_number_is_found_whole() -> None:
 
 def test_a_call_that_reads_as_an_id_and_as_an_occurrence_is_ambiguous() -> None:
     thread = Support()
-    thread.sites = [site("pay", "pay:1", thread.asked_2), site("pay", "x", thread.asked_1)]
+    thread.sites = [site("pay", "x", thread.asked_1), site("pay", "pay:1", thread.asked_2)]
     with pytest.raises(Ambiguous) as caught:
         thread.to("call:pay:1")
     assert caught.value.hint == "for the id write 'prod::support-17@call:\"pay:1\"'"
     assert thread.to('call:"pay:1"').id == thread.asked_2
+
+
+def test_a_call_whose_id_is_its_name_and_number_is_one_call() -> None:
+    thread = Support()
+    thread.sites = [site("pay", "pay:1", thread.asked_1), site("pay", "pay:2", thread.asked_2)]
+    assert thread.to("call:pay:1").id == thread.asked_1
+    assert thread.to("call:pay:2").id == thread.asked_2
 
 
 def test_an_unknown_call_names_its_neighbour_or_what_was_called() -> None:

@@ -124,7 +124,7 @@ def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str
     from agentctl.experiments.prepare import prepared
 
     env, info = opened.env, opened.reader.info
-    target = Target(opened.thread, found.id, found.ns, info.url, info.profile)
+    target = Target(opened.thread, found.id, found.ns, info.url, info.profile, found.call)
     graph, check = find_graph(opened, found, options), read_check(opened, options)
     settings = read_settings(opened, options)
 

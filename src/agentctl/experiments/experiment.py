@@ -11,6 +11,7 @@ from agentctl.experiments.resuming import Answers
 from agentctl.experiments.running import Ended, Limits, RunJob, run_all
 from agentctl.experiments.savers import open_saver
 from agentctl.records.copies import Place
+from agentctl.records.messages import CallSite
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import Plan
 from agentctl.sandbox.answers import Desk, Policy
@@ -34,13 +35,17 @@ _INTERNAL = ("__", "langgraph_", "ls_", "lc_", "agentctl_")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One checkpoint of one thread. `profile` and `store` are how messages name where it is."""
+    """One checkpoint of one thread. `profile` and `store` are how messages name where it is.
+
+    `call` is the tool call that named it, where one did: a form that names that tool then means this call.
+    """
 
     thread: str
     id: str
     ns: str = ""
     store: str = ""
     profile: str = ""
+    call: CallSite | None = None
 
     @property
     def place(self) -> Place:

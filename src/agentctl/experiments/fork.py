@@ -44,14 +44,17 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         UsageError: A form names a node, channel or field that is not there.
         NotFound: The checkpoint or a call does not exist.
         Ambiguous: A form names several calls.
-        Refused: The fork would not mean what it says, or nothing would run.
+        Refused: The fork would not mean what it says, nothing would run, or `run` is False for a result that only a
+            run can give.
     """
     experiment = _with_memory(experiment, forms)
     point = read_point(experiment.source, target)
     with make_fork(experiment, point, forms) as made:
         if run:
             _refuse_nothing_next(experiment, target, forms, made)
-        policy = policy_at(experiment, target, made.substituted)
+        else:
+            _refuse_at_rest(made)
+        policy = replace(policy_at(experiment, target, made.substituted), in_step=made.in_step)
         nodes = planned_nodes(experiment, target.ns, made.next)
         plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=made.warnings)
         if experiment.on_plan is not None:
@@ -63,6 +66,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
     if run:
         jobs = [_job(experiment, point, forms, made, name, facts) for name in names]
         ended = run_jobs(experiment, jobs, policy=policy, after=target.id, kept=made.kept)
+        ended = [_as_evidence(one, made) for one in ended]
     runs = [report_run(one, experiment.check, forced_end=False) for one in ended]
     return ForkReport(
         source=target.place,
@@ -100,6 +104,32 @@ def _with_memory(experiment: Experiment, forms: Forms) -> Experiment:
     for form in forms.memory:
         merged[form.namespace, form.key] = MemoryItem(form.namespace, form.key, form.value)
     return replace(experiment, memory=tuple(merged.values()))
+
+
+def _as_evidence(ended: Ended, made: Made) -> Ended:
+    """Returns how a run ended: one that never asked for a changed result says nothing about it."""
+    asked = {call.name for call in ended.tool_calls if call.served_by == "answered"}
+    never = [name for name in dict.fromkeys(made.asks) if name not in asked]
+    if ended.status != "done" or not never:
+        return ended
+    return replace(ended, status="not_run", error=f"was never asked for its new result: {', '.join(never)}")
+
+
+def _refuse_at_rest(made: Made) -> None:
+    """Refuses to leave a fork ready whose change is made while it runs.
+
+    Raises:
+        Refused: It is such a fork.
+    """
+    if not made.asks:
+        return
+    node = made.as_node or " or ".join(dict.fromkeys(made.next))
+    raise Refused(
+        f"{', '.join(dict.fromkeys(made.asks))}: the new result is given while {node} runs, so a fork at rest cannot"
+        " hold it",
+        hint="leave --no-run out, and go on from the thread that the run leaves; or give the node's whole result: "
+        f"--update FILE --as-node {node}",
+    )
 
 
 def _refuse_nothing_next(experiment: Experiment, target: Target, forms: Forms, made: Made) -> None:

@@ -8,7 +8,8 @@ Source: langgraph 1.2.24, graph/state.py (`attach_node`, `_CHANNEL_BRANCH_TO`, S
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Refused, UsageError
@@ -110,8 +111,31 @@ def going_to(graph: Graph, values: Mapping[str, object], goto: str | None) -> Gr
     return graph.copy(update={"nodes": {**graph.nodes, START: node}})
 
 
-def tool_node_names(graph: Graph) -> frozenset[str]:
-    """Returns the names of the nodes that answer tool calls, at any depth."""
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """Who calls tools in a graph.
+
+    Attributes:
+        nodes: Names of the nodes that answer a model's calls (ToolNodes), at any depth.
+        direct: Names of the tools that none of them has, so that only code can call them.
+    """
+
+    nodes: frozenset[str] = frozenset()
+    direct: frozenset[str] = frozenset()
+
+
+def tool_use(graph: Graph, known: Iterable[str] = ()) -> ToolUse:
+    """Returns who calls tools in a graph.
+
+    Args:
+        graph: The graph.
+        known: Names of tools that it may be given while it runs, such as those of a registry.
+    """
     from agentctl.sandbox.walk import walk
 
-    return frozenset(found.path.rpartition("|")[2] for found in walk(graph).tool_nodes)
+    found = walk(graph)
+    answered = {name for one in found.tool_nodes for name in one.node.tools_by_name}
+    names = {one.tool.name for one in found.tools}.union(known)
+    return ToolUse(
+        nodes=frozenset(one.path.rpartition("|")[2] for one in found.tool_nodes), direct=frozenset(names - answered)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,11 @@ from agentctl.experiments.reports import inert
 from agentctl.experiments.results import Rows
 from agentctl.experiments.scratch import THREAD
 from agentctl.records.runs import Answered
+from agentctl.records.threads import Task
 from agentctl.sandbox.calls import CallKey
-from agentctl.sandbox.replies import Substitute
+from agentctl.sandbox.replies import StepAnswer, Substitute
 from agentctl.stores.base import CopyPlan, Reader
-from agentctl.stores.copying.selection import for_replay, for_resume
+from agentctl.stores.copying.selection import for_replay, for_rerun, for_resume
 
 if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
@@ -69,6 +70,13 @@ class Given:
         """Returns the rows from which the target goes on as it was."""
         return for_resume(self.source, self.target.thread, self.target.ns, self.target.id, THREAD)
 
+    def rerun_plan(self, tasks: Iterable[Task]) -> CopyPlan:
+        """Returns the rows from which some tasks of the target's step run again and the others stay finished."""
+        again = {task.id: task.name for task in tasks}
+        if not again:
+            return self.resume_plan()
+        return for_rerun(self.source, self.target.thread, self.target.ns, self.target.id, again, THREAD)
+
     def replay_plan(self) -> CopyPlan:
         """Returns the rows from which the target's step is executed again."""
         return for_replay(self.source, self.target.thread, self.target.ns, self.target.id, THREAD)
@@ -86,6 +94,8 @@ class Made:
         as_node: The node whose result was changed or given.
         answered: Calls whose answers are fixed.
         substituted: The new results, for later calls that are the same.
+        in_step: The new results of calls that code of the target's step makes, by task.
+        asks: Tools that each run has to ask for a new result, or it shows nothing about it.
         kept: Ids of calls whose recorded answers are in the rows.
         payload: What the run is given: None to go on, or new input.
         warnings: What to know.
@@ -98,6 +108,8 @@ class Made:
     as_node: str | None = None
     answered: tuple[Answered, ...] = ()
     substituted: Mapping[CallKey, Substitute] = field(default_factory=dict)
+    in_step: tuple[StepAnswer, ...] = ()
+    asks: tuple[str, ...] = ()
     kept: frozenset[str] = frozenset()
     payload: object = None
     warnings: tuple[str, ...] = ()

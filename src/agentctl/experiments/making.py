@@ -3,6 +3,7 @@
 Three kinds of copy, by what a form changes:
 
 - A result of the target's own step (`--answer`, `--patch`, `--update` as a task that runs there): `making_results`.
+  Where code of a node asked for it, that node's task runs again and the run answers it: `making_reruns`.
 - State at the target (`--set`, a result that is in the state already, `--memory`, nothing at all): `making_state`.
 - A new checkpoint after it (`--goto`, `--as-node`): `making_update`.
 
@@ -15,10 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agentctl.errors import Refused
-from agentctl.experiments.calls import name_calls
+from agentctl.experiments.calls import NamedCall, name_calls
 from agentctl.experiments.experiment import Experiment
 from agentctl.experiments.forms import Forms, NewInput
-from agentctl.experiments.graph_parts import check_names, inner_graph, is_functional, tool_node_names
+from agentctl.experiments.graph_parts import check_names, inner_graph, is_functional, tool_use
 from agentctl.experiments.made import Given, Made
 from agentctl.experiments.making_results import from_results, from_returned, updated_task
 from agentctl.experiments.making_state import from_state
@@ -58,8 +59,7 @@ def _made(given: Given) -> Iterator[Made]:
     if forms.calls and graph is not None and is_functional(graph) and not point.pairing.pairs:
         yield from_returned(given)
         return
-    tool_nodes = tool_node_names(given.experiment.graph) if forms.calls else frozenset()
-    calls = name_calls(given.source, point, forms, given.experiment.recording, tool_nodes)
+    calls = _named(given) if forms.calls else ()
     in_step = tuple(call for call in calls if call.where != "answered")
     in_state = tuple(call for call in calls if call.where == "answered")
     task = updated_task(given)
@@ -71,6 +71,13 @@ def _made(given: Given) -> Iterator[Made]:
         yield _from_answer(given)
     else:
         yield from_state(given, in_state)
+
+
+def _named(given: Given) -> tuple[NamedCall, ...]:
+    """Returns the calls that the forms name, with their siblings."""
+    registry = given.experiment.policy.registry
+    tools = tool_use(given.experiment.graph, registry.names if registry is not None else ())
+    return name_calls(given.source, given.point, given.forms, given.experiment.recording, tools)
 
 
 def _from_answer(given: Given) -> Made:

@@ -1,11 +1,11 @@
 """Forks that change a result of the target's own step: a resume copy whose stored writes are edited or completed.
 
-Nothing of the step runs again.
+Nothing of the step runs again, but for tasks whose own code asked for a changed result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,9 @@ from agentctl.errors import Ambiguous, Refused
 from agentctl.experiments.calls import NamedCall
 from agentctl.experiments.functional import returned_rows
 from agentctl.experiments.made import Given, Made, artifact_warnings, check_conversation, values_of, with_rows
+from agentctl.experiments.making_reruns import answered_by, step_answers, tasks_again
 from agentctl.experiments.making_state import wanted_values, with_null_writes
-from agentctl.experiments.results import Rows, answered_of, pending_rows, recorded_rows, substitutes, task_rows
+from agentctl.experiments.results import Rows, pending_rows, recorded_rows, substitutes, task_rows
 from agentctl.experiments.scratch import Scratch, scratch_copy
 from agentctl.experiments.state_values import replacement
 from agentctl.records.threads import UNKNOWN, Task
@@ -44,16 +45,17 @@ def from_results(given: Given, calls: Sequence[NamedCall], in_state: Sequence[Na
             hint="fork the checkpoint after that step, or leave --goto out",
         )
     by_desk = given.graph is None and any(call.where == "pending" for call in calls)
+    again = tasks_again(given, calls, task)
     rows = recorded_rows(given.point, calls)
     if task is not None:
         rows += _updated(given, in_state, task)
     elif not by_desk:
         rows += _completed(given, calls)
-    plan = with_rows(given.resume_plan(), given.target, rows)
+    plan = with_rows(given.rerun_plan(again), given.target, rows)
     if task is None and (given.forms.assigns or in_state):
         plan = with_null_writes(given, plan, in_state)
     done = {write.task_id for write in rows.extra}
-    left = tuple(one.name for one in given.point.tasks if not one.finished and one.id not in done)
+    left = tuple(one.name for one in given.point.tasks if one in again or not (one.finished or one.id in done))
     next_, state = _after(given, plan, left)
     if state is not None:
         check_conversation(given, values_of(state))
@@ -64,11 +66,29 @@ def from_results(given: Given, calls: Sequence[NamedCall], in_state: Sequence[Na
         id=given.target.id,
         next=next_,
         as_node=task.name if task else _owner(given, calls),
-        answered=tuple(answered_of(call) for call in everything),
+        answered=tuple(answered_by(everything, again)),
         substituted=substitutes(everything),
-        kept=frozenset() if by_desk else frozenset(call.id for call in calls if call.id),
-        warnings=tuple(artifact_warnings(everything)),
+        in_step=step_answers(given, calls, again),
+        asks=tuple(call.name for call in calls if call.substituted and (call.by_the_run or by_desk)),
+        kept=frozenset() if by_desk else frozenset(_in_rows(calls, again)),
+        warnings=(*artifact_warnings(everything), *_unforeseen(given, calls, again)),
     )
+
+
+def _in_rows(calls: Sequence[NamedCall], again: Sequence[Task]) -> Iterator[str]:
+    """Yields the ids of the calls whose answers are in the copied rows."""
+    running = {one.id for one in again}
+    for call in calls:
+        is_asked = call.where in ("asked", "unstored") or (call.owner is not None and call.owner.id in running)
+        if call.id and not is_asked:
+            yield call.id
+
+
+def _unforeseen(given: Given, calls: Sequence[NamedCall], again: Sequence[Task]) -> Iterator[str]:
+    """Yields the tasks that run again although it is not known that they make the call."""
+    if any(call.where == "unstored" for call in calls) and len(again) > 1:
+        for one in again:
+            yield f"finished in the source, and run again here: {one.name}"
 
 
 def from_returned(given: Given) -> Made:
@@ -149,5 +169,5 @@ def _owner(given: Given, calls: Sequence[NamedCall]) -> str | None:
     """Returns the node whose tasks own the calls, None where several do."""
     written_by = {call.write.task_id for call in calls if call.substituted and call.write is not None}
     names = {task.name for task in given.point.tasks if task.id in written_by}
-    names |= {call.owner.name for call in calls if call.owner}
+    names |= {call.owner.name for call in calls if call.owner and (call.substituted or call.where == "pending")}
     return names.pop() if len(names) == 1 else None

@@ -102,7 +102,7 @@ def answer_sources(recorded: Collection[str], policy: Policy, call: Call) -> Ite
         call: A call of the tool.
     """
     effect = policy.effect(call) or "write"
-    if any(name == call.name for name, _ in policy.substituted):
+    if policy.substitutes(call.name):
         yield "answered"
     if policy.mode == "recorded" and call.name in recorded:
         yield "recorded"

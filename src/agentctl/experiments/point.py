@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentctl.codec.messages import messages_in
+from agentctl.codec.messages import is_message_list, messages_in
 from agentctl.errors import DecodeError, NotFound
 from agentctl.experiments.experiment import Target
 from agentctl.experiments.pairing import Pair, Pairing, pair_messages
@@ -15,9 +15,22 @@ from agentctl.records.messages import Message
 from agentctl.records.rows import CheckpointRow, WriteRow
 from agentctl.records.threads import Task
 from agentctl.stores.base import Reader
+from agentctl.stores.reading.conversation import pair_answers
 from agentctl.stores.reading.lineage import no_checkpoint
+from agentctl.stores.reading.owncalls import StoredPair, made_calls, pair_key, stored_pairs, subgraph_tasks
 from agentctl.stores.reading.state import read_values
 from agentctl.stores.reading.steps import StepReader
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCall:
+    """A call that a task of the step made by itself; its pair of messages is among the task's writes.
+
+    `task` is None where the rows do not tell the node that ran.
+    """
+
+    stored: StoredPair
+    task: Task | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,7 @@ class Point:
         channel: The channel that holds the conversation, or None.
         messages: The conversation as the checkpoint has it.
         pairing: Its calls with their answers.
+        made: Calls that the tasks of its step made by themselves, in the order of the tasks.
     """
 
     target: Target
@@ -43,6 +57,7 @@ class Point:
     channel: str | None
     messages: tuple[Message, ...]
     pairing: Pairing
+    made: tuple[OwnCall, ...] = ()
 
     @property
     def next(self) -> tuple[str, ...]:
@@ -87,16 +102,45 @@ def read_point(reader: Reader, target: Target) -> Point:
         values = {}
     channel = message_channel(values)
     messages = messages_in(values[channel]) if channel else ()
+    writes = tuple(reader.writes(target.thread, target.ns, [target.id]))
     return Point(
         target=target,
         row=step.row,
         tasks=step.tasks,
-        writes=tuple(reader.writes(target.thread, target.ns, [target.id])),
+        writes=writes,
         values=values,
         channel=channel,
         messages=messages,
         pairing=pair_messages(messages),
+        made=() if step.row.source == "input" else tuple(_made(reader, target, step.tasks, writes, values)),
     )
+
+
+def _made(
+    reader: Reader,
+    target: Target,
+    tasks: Sequence[Task],
+    writes: Sequence[WriteRow],
+    values: Mapping[str, object],
+) -> Iterator[OwnCall]:
+    pairs = stored_pairs(writes)
+    if not pairs:
+        return
+    by_id = {task.id: task for task in tasks}
+    subgraphs = subgraph_tasks(reader.namespaces(target.thread))
+    for pair in made_calls(pairs, _known(values), subgraphs):
+        yield OwnCall(pair, by_id.get(pair.task))
+
+
+def _known(values: Mapping[str, object]) -> dict[str, Message]:
+    """Returns the answers that a checkpoint holds, by what their calls are known by."""
+    known: dict[str, Message] = {}
+    for value in values.values():
+        messages = messages_in(value) if is_message_list(value) else ()
+        for (place, position), at in pair_answers(messages).items():
+            call = next(call for call in messages[place].tool_calls if call.position == position)
+            known[pair_key(messages[place], call)] = messages[at]
+    return known
 
 
 def _missing(reader: Reader, target: Target) -> NotFound:

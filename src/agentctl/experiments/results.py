@@ -74,12 +74,12 @@ def with_content(stored: Stored, call: NamedCall) -> Stored:
         if isinstance(node, dict):
             if str(node.get("tool_call_id") or "") == call.id and "tool_call_id" in node and "content" in node:
                 found += 1
-                return {**node, **_fields(node, call)}
+                return {**node, **_fields(node, call)} if found == call.place.index + 1 else node
             return {key: edited(value) for key, value in node.items()}
         return [edited(item) for item in node] if isinstance(node, list) else node
 
     tree = edited(unpack(stored))
-    if found != 1:
+    if found != call.place.n:
         raise Refused(
             f"the stored result of {describe(call.pair.call)} holds its message {found} times",
             hint="give the results of the whole step: --update FILE --as-node NODE",
@@ -164,7 +164,7 @@ def substitutes(calls: Iterable[NamedCall]) -> dict[CallKey, Substitute]:
     found: dict[CallKey, Substitute] = {}
     for call in calls:
         args = call.pair.call.args
-        if call.substituted and isinstance(args, Mapping):
+        if call.substituted and call.where != "unstored" and isinstance(args, Mapping):
             found[Call(call.name, args, call.id).key] = Substitute(call.content, call.status)
     return found
 

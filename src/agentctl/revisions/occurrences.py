@@ -81,7 +81,8 @@ def find_call(atom: Call, scope: Scope) -> tuple[Resolution, CallSite]:
     if k is not None:
         whole = f"{name}:{k}"
         literal = list(facts.calls(scope.ns, scope.tip, whole))
-        if literal and sites:
+        numbered = sites[k - 1 : k] if k > 0 else []
+        if literal and sites and numbered != literal:
             raise Ambiguous(
                 f"call:{whole} is the id of a call, and call number {k} of {name}",
                 hint=f"for the id write {typed(facts, Revision(Call(whole)))}",
@@ -101,7 +102,7 @@ def find_call(atom: Call, scope: Scope) -> tuple[Resolution, CallSite]:
     if site.answer is None:
         notes.append("the call has no answer yet")
     which = f"call {site.id} of {site.name}" if site.id else f"a call of {site.name} without an id"
-    why = f"where {which} waits for its answer"
+    why = f"whose step made {which}" if site.task else f"where {which} waits for its answer"
     return Resolution(facts.thread, site.ns, site.pending_at, why, tuple(notes), site), site
 
 

@@ -17,6 +17,7 @@ from agentctl.sandbox.effects import Effects
 from agentctl.sandbox.recordings import Cursor, Given, Recorded, Recording
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.sandbox.replies import (
+    StepAnswer,
     Substitute,
     extra_targets,
     recorded_reply,
@@ -42,6 +43,8 @@ class Policy:
     Attributes:
         mode: `recorded` asks the recording first; `sandbox` leaves it out.
         substituted: Answers of a fork, by call; they hold for every later call with the same tool and arguments.
+        in_step: Answers of a fork to what tasks of the step where it starts ask, whatever the arguments; they come
+            first, and hold for every later call with the same tool and arguments too.
         stubs: Values given by `--stub`, by tool name.
         registry: The workflow's sandbox tools, or None.
         effects: The effects in force.
@@ -59,6 +62,11 @@ class Policy:
     live_reads: bool = False
     live: ToolRegistry | None = None
     enclosing: frozenset[str] = frozenset()
+    in_step: tuple[StepAnswer, ...] = ()
+
+    def substitutes(self, name: str) -> bool:
+        """Tells whether a fork gives an answer to calls of a tool."""
+        return any(name == key[0] for key in self.substituted) or any(name == one.name for one in self.in_step)
 
     def effect(self, call: Call) -> Effect | None:
         """Returns the effect of the tool that a call names, or None where nothing tells it."""
@@ -101,6 +109,7 @@ class Desk:
         self._clock = clock
         self._ledger: list[ToolCallReport] = []
         self._blocked: CallBlocked | None = None
+        self._from_step: dict[CallKey, Substitute] = {}
         self._closed = False
         self._lock = threading.Lock()
 
@@ -189,7 +198,7 @@ class Desk:
         enclosing = bool({call.id, call.name} & policy.enclosing)
         effect = policy.effect(call)
         if not enclosing:
-            if (answer := policy.substituted.get(call.key)) is not None:
+            if (answer := self._substituted(call)) is not None:
                 return "answered", substituted_reply(answer, call), None
             if (given := self._recorded(call, effect)) is not None:
                 return "recorded_again" if given.again else "recorded", recorded_reply(given, call), None
@@ -202,6 +211,16 @@ class Desk:
         if (live := policy.live_tool(call)) is not None:
             return "live", None, live
         return None
+
+    def _substituted(self, call: Call) -> Substitute | None:
+        for one in self.policy.in_step:
+            if one.is_for(call):
+                with self._lock:
+                    self._from_step[call.key] = one.answer
+                return one.answer
+        with self._lock:
+            asked_before = self._from_step.get(call.key)
+        return asked_before or self.policy.substituted.get(call.key)
 
     def _recorded(self, call: Call, effect: Effect | None) -> Given | None:
         if self.policy.mode != "recorded":

@@ -29,6 +29,7 @@ class Call:
         by_tool_node: Whether a ToolNode makes the call, which takes what the tool gives for the graph; else code of the
             application does and uses the result itself.
         static_targets: Nodes that the ToolNode always leads to by plain edges; None where it also routes by condition.
+        caller: Namespace of the task that makes the call, its own id last; '' where it is not known.
     """
 
     name: str
@@ -38,6 +39,12 @@ class Call:
     tool: BaseTool | None = None
     by_tool_node: bool = False
     static_targets: frozenset[str] | None = None
+    caller: str = ""
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """Ids of the task that makes the call and of those around it."""
+        return frozenset(part.rpartition(":")[2] for part in self.caller.split("|") if ":" in part)
 
     @property
     def key(self) -> CallKey:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentctl.sandbox import threads
 from agentctl.sandbox.answers import Desk, Ticket
 from agentctl.sandbox.calls import Call, CallBlocked
-from agentctl.sandbox.toolnodes import model_args, namespace_of, rejection, with_injected
+from agentctl.sandbox.toolnodes import caller_of, model_args, namespace_of, rejection, with_injected
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -308,12 +308,13 @@ def _input_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[object,
 
 
 def _call(tool: BaseTool, tool_input: object, call_id: str | None, kwargs: Mapping[str, Any]) -> Call:
-    ns = namespace_of(kwargs.get("config"))
+    config = kwargs.get("config")
+    ns, caller = namespace_of(config), caller_of(config)
     frame = _frame.get()
     if frame is not None and frame.tool is tool and not frame.used:
         frame.used = True
-        return Call(tool.name, frame.args, frame.id, ns, tool, True, frame.static_targets)
-    return Call(tool.name, model_args(tool, tool_input), call_id, ns, tool)
+        return Call(tool.name, frame.args, frame.id, ns, tool, True, frame.static_targets, caller)
+    return Call(tool.name, model_args(tool, tool_input), call_id, ns, tool, caller=caller)
 
 
 def _lost(tool: BaseTool, tool_input: object, call_id: str | None) -> None:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentctl.codec.messages import text_of
+from agentctl.records.absent import ABSENT
 from agentctl.records.rows import Stored
 from agentctl.sandbox.calls import Call, as_text
 from agentctl.sandbox.recordings import Given, Recorded
+from agentctl.sandbox.toolnodes import returns_text
 
 if TYPE_CHECKING:
     from langchain_core.messages import ToolMessage
@@ -18,11 +20,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Substitute:
-    """An answer that a fork gives: content as a ToolMessage holds it (text or content blocks), and its status."""
+    """An answer that a fork gives.
+
+    Attributes:
+        content: Content as a ToolMessage holds it: text or content blocks.
+        status: `error` for an error, else `success`.
+        artifact: Artifact of the message.
+        value: What code that calls the tool for its plain value gets; ABSENT gives it the content.
+    """
 
     content: object
     status: str = "success"
     artifact: object = None
+    value: object = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class StepAnswer:
+    """A fork's answer to what certain tasks ask of one tool, whatever the arguments.
+
+    Attributes:
+        name: Tool name.
+        tasks: Ids of the tasks that ask, by themselves or in a graph that they run.
+        answer: The answer.
+        id: Id of the one call that is meant; None means every call of the tool.
+    """
+
+    name: str
+    tasks: frozenset[str]
+    answer: Substitute
+    id: str | None = None
+
+    def is_for(self, call: Call) -> bool:
+        """Returns whether a call is one that is meant."""
+        return call.name == self.name and self.id in (None, call.id) and not self.tasks.isdisjoint(call.tasks)
 
 
 def recorded_reply(given: Given, call: Call) -> object:
@@ -52,7 +83,9 @@ def extra_targets(entry: Recorded, call: Call) -> tuple[str, ...]:
 
 def substituted_reply(answer: Substitute, call: Call) -> object:
     """Returns a fork's answer as the reply to `call`."""
-    return answer.content if call.id is None else _message(call, answer.content, answer.status, answer.artifact)
+    if call.id is not None:
+        return _message(call, answer.content, answer.status, answer.artifact)
+    return answer.content if answer.value is ABSENT or returns_text(call.tool) else answer.value
 
 
 def stub_reply(value: object, call: Call) -> object:

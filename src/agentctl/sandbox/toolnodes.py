@@ -63,6 +63,12 @@ def model_args(tool: BaseTool, tool_input: object) -> dict[str, object]:
     return {next(iter(tool.args), "input"): tool_input}
 
 
+def returns_text(tool: BaseTool | None) -> bool:
+    """Returns whether a tool's function says that it returns text."""
+    function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    return getattr(function, "__annotations__", {}).get("return") in (str, "str")
+
+
 def with_injected(tool: BaseTool, args: Mapping[str, object], tool_input: object) -> dict[str, object]:
     """Returns `args` with those injected values of `tool_input` that `tool` takes too."""
     given = tool_input if isinstance(tool_input, Mapping) else {}
@@ -106,13 +112,16 @@ def rejection(tool: BaseTool, tool_input: object, tool_call_id: str | None) -> R
     return Rejection(_format_output(content, None, tool_call_id, tool.name, "error"))
 
 
-def namespace_of(config: object) -> str:
-    """Returns the namespace of the graph that a node's config belongs to, '' for the root.
-
-    Inside a node `checkpoint_ns` ends with that node's own task.
+def caller_of(config: object) -> str:
+    """Returns the namespace of the task that a node's config belongs to, '' where it is of none.
 
     Source: langgraph/pregel/_algo.py (langgraph 1.2.24).
     """
     configurable = config.get("configurable") if isinstance(config, Mapping) else None
     ns = configurable.get("checkpoint_ns") if isinstance(configurable, Mapping) else None
-    return str(ns).rpartition("|")[0] if ns else ""
+    return str(ns) if ns else ""
+
+
+def namespace_of(config: object) -> str:
+    """Returns the namespace of the graph that a node's config belongs to, '' for the root."""
+    return caller_of(config).rpartition("|")[0]

@@ -3,7 +3,7 @@
 A copy that can be run needs more than one row: LangGraph takes a stored write for a finished task, loads the newest
 row of a subgraph's namespace, and rebuilds delta channels from ancestors. What is taken therefore depends on what the
 copy is for. To be *resumed*, a checkpoint brings all its writes and the namespaces below it. To be *re-executed*, it
-leaves both behind, or nothing would run again.
+leaves both behind, or nothing would run again. Where some of its tasks are to run again, it leaves theirs behind.
 
 Source: langgraph 1.2.24, pregel/_loop.py (`_first`, `__enter__`), _internal/_replay.py; langgraph-checkpoint 4.3.2,
 checkpoint/base/__init__.py (`get_delta_channel_history`).
@@ -20,6 +20,7 @@ from agentctl.records.copies import Scope, command
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import CopyPlan, Reader, RowPick
+from agentctl.stores.reading.layout import caller_path, node_ns, task_ns
 
 _TASKS_CHANNEL = "__pregel_tasks"
 _SENDS_IN_CHECKPOINT_FORMAT = 4
@@ -55,6 +56,43 @@ def for_resume(reader: Reader, thread: str, ns: str, id: str, as_thread: str) ->
     enclosing = _enclosing(rows, ns, rows.require(ns, id))
     picks = [RowPick(ns, id), *_pick_enclosing(rows, ns, enclosing, for_replay=False)]
     picks += _newest_below(rows, {**enclosing, ns: id}, before=None)
+    return CopyPlan(thread=thread, as_thread=as_thread, picks=_in_order(_with_needed(rows, picks)))
+
+
+def for_rerun(reader: Reader, thread: str, ns: str, id: str, tasks: Mapping[str, str], as_thread: str) -> CopyPlan:
+    """Returns the rows from which some tasks of the checkpoint's step are executed again and the others stay finished.
+
+    Their writes, those of the @task calls that they made, and the namespaces of their subgraphs stay behind, as do
+    answers to questions that no task has taken yet. The copy is run without a checkpoint id.
+
+    Args:
+        reader: Where the thread lives.
+        thread: Exact thread id.
+        ns: Namespace.
+        id: The checkpoint.
+        tasks: The tasks to execute again: node names by task id.
+        as_thread: Name of the copy.
+
+    Raises:
+        NotFound: The thread has no such checkpoint, or an enclosing one that it names is missing.
+        Refused: Such a task runs a subgraph that keeps its state between calls: LangGraph would take its old end for
+            its result.
+    """
+    rows = _ThreadRows(reader, thread)
+    enclosing = _enclosing(rows, ns, rows.require(ns, id))
+    own = RowPick(ns, id, except_tasks=_with_their_calls(rows, ns, id, tasks), except_null_resume=True)
+    below = _newest_below(rows, {**enclosing, ns: id}, before=None)
+    nodes = {node_ns(_node_names(ns), name) for name in tasks.values()}
+    kept = next((pick.ns for pick in below if _keeps_state(pick.ns) and _lies_in(pick.ns, nodes)), None)
+    if kept is not None:
+        raise Refused(
+            f"subgraph {kept} below checkpoint {id} keeps its state between calls, so a run of its task alone would"
+            " skip it",
+            hint=f"replay the whole step, with a stub for the call: {thread}@{id}",
+        )
+    again = {task_ns(ns, name, task) for task, name in tasks.items()}
+    picks = [own, *_pick_enclosing(rows, ns, enclosing, for_replay=True)]
+    picks += [pick for pick in below if not _lies_in(pick.ns, again)]
     return CopyPlan(thread=thread, as_thread=as_thread, picks=_in_order(_with_needed(rows, picks)))
 
 
@@ -164,7 +202,7 @@ def _skipped_on_resume(rows: _ThreadRows, ns: str, id: str, below: Sequence[RowP
     Source: `CONFIG_KEY_RESUMING` (langgraph 1.2.24, pregel/_loop.py `_first`, `after_tick`); `recast_checkpoint_ns`
     (_internal/_config.py).
     """
-    around = "|".join(part.partition(":")[0] for part in ns.split("|") if not part.isdigit()) + "|"
+    around = _node_names(ns) + "|"
     kept = [pick.ns for pick in below if _keeps_state(pick.ns) and pick.ns.startswith(around)]
     if not kept:
         return None
@@ -172,6 +210,30 @@ def _skipped_on_resume(rows: _ThreadRows, ns: str, id: str, below: Sequence[RowP
 
     due = StepReader(rows.reader, rows.thread, ns).next([id])[id]
     return next((one for one in sorted(kept) if UNKNOWN in due or one.removeprefix(around).split("|")[0] in due), None)
+
+
+def _node_names(ns: str) -> str:
+    """Returns a namespace without its task ids: that of the same graph where it keeps its state."""
+    return "|".join(part.partition(":")[0] for part in ns.split("|") if not part.isdigit())
+
+
+def _lies_in(ns: str, outer: Collection[str]) -> bool:
+    return any(ns == one or ns.startswith(one + "|") for one in outer)
+
+
+def _with_their_calls(rows: _ThreadRows, ns: str, id: str, tasks: Collection[str]) -> frozenset[str]:
+    """Returns tasks and the @task calls that they made, at any depth."""
+    writes = rows.reader.writes(rows.thread, ns, [id], value_bytes=0)
+    paths = {write.task_path for write in writes if write.task_id in tasks and write.task_path}
+    calls = {write.task_id for write in writes if not paths.isdisjoint(_callers(write.task_path or ""))}
+    return frozenset(tasks) | calls
+
+
+def _callers(path: str) -> Iterator[str]:
+    outer = caller_path(path)
+    while outer is not None:
+        yield outer
+        outer = caller_path(outer)
 
 
 def _keeps_state(ns: str) -> bool:
