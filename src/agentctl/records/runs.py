@@ -79,11 +79,14 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One tool call whose answer is fixed before a fork runs. `fields` are the changed paths with old and new value."""
+    """One tool call whose answer is fixed before a fork runs. `fields` are the changed paths with old and new value.
+
+    `how` is `recorded` for a call that is made again, beside a changed one of the same task, and gets the answer it had.
+    """
 
     name: str
     id: str
-    how: Literal["substituted", "kept"]
+    how: Literal["substituted", "kept", "recorded"]
     fields: tuple[tuple[str, object, object], ...] = ()
     form: str = ""
 

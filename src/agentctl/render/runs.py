@@ -162,8 +162,8 @@ def answered_words(answered: Sequence[Answered]) -> str:
     parts = []
     for entry in answered:
         who = f"{entry.name} ({entry.id})" if entry.id else entry.name
-        if entry.how == "kept":
-            parts.append(f"{who} kept")
+        if entry.how != "substituted":
+            parts.append(f"{who} {'kept' if entry.how == 'kept' else 'as recorded'}")
         elif entry.fields:
             changes = ", ".join(f"{path} {dumps(old)} -> {dumps(new)}" for path, old, new in entry.fields)
             parts.append(f"{who}: {changes}")
