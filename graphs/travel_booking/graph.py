@@ -15,19 +15,19 @@ from langgraph.store.base import BaseStore
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.effects import PRODUCTION
-from graphs.travel_booking.approval import ApprovalNode
-from graphs.travel_booking.asking import AskingNode
-from graphs.travel_booking.flights import FlightNodes
-from graphs.travel_booking.hotels import HotelNodes
-from graphs.travel_booking.intake import IntakeNode
-from graphs.travel_booking.kit import Kit
 from graphs.travel_booking.model import make_model
-from graphs.travel_booking.paying import PayingNodes
+from graphs.travel_booking.nodes.approval import ApprovalNode
+from graphs.travel_booking.nodes.asking import AskingNode
+from graphs.travel_booking.nodes.flights import FlightNodes
+from graphs.travel_booking.nodes.hotels import HotelNodes
+from graphs.travel_booking.nodes.intake import IntakeNode
+from graphs.travel_booking.nodes.kit import Kit
+from graphs.travel_booking.nodes.paying import PayingNodes
+from graphs.travel_booking.nodes.quoting import QuotingNodes
+from graphs.travel_booking.nodes.recovery import RecoveryNodes
+from graphs.travel_booking.nodes.ticketing import TicketingNodes
 from graphs.travel_booking.policy import load_policies
-from graphs.travel_booking.quoting import QuotingNodes
-from graphs.travel_booking.recovery import RecoveryNodes
 from graphs.travel_booking.state import Settings, TravelState
-from graphs.travel_booking.ticketing import TicketingNodes
 from graphs.travel_booking.tools import registry_from_environment
 
 TravelGraph = CompiledStateGraph[TravelState, None, TravelState, TravelState]

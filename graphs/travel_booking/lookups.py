@@ -12,6 +12,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from graphs.travel_booking.state import Handoff, TravelState
 from graphs.travel_booking.trips import wishes_of
 
+_FROM_TRAVELLER = frozenset({"intake", "ask_traveller"})
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -52,6 +54,23 @@ def tried_dates(state: TravelState) -> set[tuple[str, str]]:
     wishes = wishes_of(state["trip_constraints"])
     tried = [handoff["tried"] for handoff in state.get("handoffs", []) if handoff.get("tried")]
     return {(each["depart_on"], each["return_on"]) for each in tried if each["wishes"] == wishes}
+
+
+def unwanted_offers(state: TravelState, call: str, agent: str) -> set[str]:
+    """Returns the offers not to choose: refused by the supplier in this visit, or declined by the traveller.
+
+    What was declined is open again once the traveller has said something else about the trip.
+
+    Args:
+        state: The thread's.
+        call: The tool that holds such offers.
+        agent: Who chooses.
+    """
+    tries = calls_in(state["messages"], f"{call}:{visit(state, agent)}:")
+    refused = {str(each.args["offer_id"]) for each in tries if each.failed}
+    handoffs = state.get("handoffs", [])
+    heard = max((at for at, each in enumerate(handoffs) if each["source"] in _FROM_TRAVELLER), default=0)
+    return refused | {each["offer_id"] for each in handoffs[heard:] if each.get("offer_id")}
 
 
 def n_messages_of_traveller(state: TravelState) -> int:

@@ -205,8 +205,17 @@ class Booking(TypedDict):
 
 
 class Bookings(TypedDict, total=False):
-    """What is booked, and the trip it was booked for."""
+    """What is booked.
 
+    Attributes:
+        status: `partial` while parts are missing, `complete` before it was published, then `published`.
+        flight: The ticket.
+        hotel: The room.
+        trip: The trip that was booked.
+        quote_version: The quote that was paid.
+    """
+
+    status: Literal["partial", "complete", "published"]
     flight: Booking | None
     hotel: Booking | None
     trip: Trip
@@ -230,6 +239,7 @@ class Handoff(TypedDict, total=False):
         kind: Why it is one.
         reason: One line for people and for the next agent.
         tried: The combination that failed, for a hand-back.
+        offer_id: The offer that the traveller does not want, for a declined quote.
     """
 
     source: str
@@ -237,6 +247,7 @@ class Handoff(TypedDict, total=False):
     kind: HandoffKind
     reason: str
     tried: Tried
+    offer_id: str
 
 
 class Question(TypedDict):

@@ -21,7 +21,7 @@ from graphs.travel_booking.application import QuoteBook, application_database
 from graphs.travel_booking.catalog import registry_of
 from graphs.travel_booking.limits import RateExceeded, SupplierLimits
 from graphs.travel_booking.memory import travellers_namespace
-from graphs.travel_booking.outbox import Event, Outbox
+from graphs.travel_booking.operations.outbox import Event, Outbox
 from graphs.travel_booking.policy import load_policies
 from graphs.travel_booking.results import Fares, HoldState, InvalidResult, Rooms, read_as
 

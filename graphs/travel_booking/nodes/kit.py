@@ -111,20 +111,26 @@ def read_choice(answer: AIMessage, choices: tuple[type[BaseModel], ...]) -> Base
     return None
 
 
-def handoff(source: str, target: str, kind: HandoffKind, reason: str, tried: Tried | None = None) -> Handoff:
+def handoff(
+    source: str, target: str, kind: HandoffKind, reason: str, *, tried: Tried | None = None, offer_id: str = ""
+) -> Handoff:
     """Returns the record of a hand-off."""
     record = Handoff(source=source, target=target, kind=kind, reason=reason)
-    return {**record, "tried": tried} if tried else record
+    if tried:
+        record["tried"] = tried
+    if offer_id:
+        record["offer_id"] = offer_id
+    return record
 
 
-def ask(source: str, reason: str, **update: Any) -> Command[Any]:
-    """Returns the step to the traveller, who is asked what to do about `reason`."""
+def ask(source: str, reason: str, *, tried: Tried | None = None, **update: Any) -> Command[Any]:
+    """Returns the step to the traveller, who is asked what to do about `reason`; `update` is written with it."""
     return Command(
         goto="ask_traveller",
         update={
             **update,
             "question": Question(reason=reason, problem=""),
-            "handoffs": [handoff(source, "ask_traveller", "hand_off", reason)],
+            "handoffs": [handoff(source, "ask_traveller", "hand_off", reason, tried=tried)],
         },
     )
 

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Valida
 from graphs.common.owners import CUSTOMER, Caller, Owner
 from graphs.travel_booking import money
 from graphs.travel_booking.catalog import TOKEN
-from graphs.travel_booking.kit import Kit, handoff, progress
+from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.quotes import changes_between
-from graphs.travel_booking.state import Approval, Quote, Settings, TravelState
+from graphs.travel_booking.redaction import redacted
+from graphs.travel_booking.state import Approval, Hold, Quote, Settings, TravelState
 
 NODE: Final = "approval"
 
@@ -72,7 +73,9 @@ class ApprovalNode:
         if answer.approved:
             return Command(goto="recheck", update=update)
         target: Literal["hotel_agent", "close"] = "hotel_agent" if answer.then == "requote" else "close"
-        record = handoff(NODE, target, "declined", answer.reason or "the traveller declined the quote")
+        reason = redacted(answer.reason) or "the traveller declined the quote"
+        room = state.get("hotel_hold") or Hold()
+        record = handoff(NODE, target, "declined", reason, offer_id=room.get("offer_id", ""))
         return Command(goto=target, update={**update, "handoffs": [record]})
 
     def _check(self, state: TravelState, answer: QuoteAnswer, settings: Settings) -> None:

@@ -8,17 +8,23 @@ from typing import Any, Final, Literal, TypedDict
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, Send
 
-from graphs.travel_booking.briefings import flights_briefing
-from graphs.travel_booking.choices import HoldFare, NoFare
 from graphs.travel_booking.holds import held, is_in_force, superseded
-from graphs.travel_booking.kit import Kit, ask, handoff, progress, tried_now
-from graphs.travel_booking.lookups import Done, calls_in, tried_dates, visit
+from graphs.travel_booking.lookups import Done, calls_in, tried_dates, unwanted_offers, visit
+from graphs.travel_booking.nodes.briefings import flights_briefing
+from graphs.travel_booking.nodes.choices import HoldFare, NoFare
+from graphs.travel_booking.nodes.kit import Kit, ask, handoff, progress, tried_now
 from graphs.travel_booking.prompts import flights_prompt
 from graphs.travel_booking.results import FareOffer, Fares, HoldState, InvalidResult, fares_of, read_as
 from graphs.travel_booking.state import Hold, TravelState
 from graphs.travel_booking.trips import next_dates
 
 AGENT: Final = "flight_agent"
+_REASONS = {
+    "no_fares": "there is no fare on these dates",
+    "over_budget": "every fare is above the budget",
+    "too_late": "every fare arrives too late",
+    "stops": "no flight is nonstop",
+}
 
 
 class AirlineSearch(TypedDict):
@@ -127,11 +133,7 @@ class FlightNodes:
     def _choose(
         self, state: TravelState, found: list[Fares], searches: list[Done], config: RunnableConfig
     ) -> Command[Any]:
-        refused = [
-            str(call.args["offer_id"])
-            for call in calls_in(state["messages"], f"hold_fare:{visit(state, AGENT)}:")
-            if call.failed
-        ]
+        refused = unwanted_offers(state, "hold_fare", AGENT)
         briefing = flights_briefing(state, found, refused)
         prompt = flights_prompt(self.kit.settings(config).flights_prompt)
         choice = self.kit.choose(prompt, briefing, (HoldFare, NoFare), config)
@@ -140,12 +142,16 @@ class FlightNodes:
                 for offer in fares.offers:
                     if offer.offer_id == choice.offer_id:
                         return Command(goto="hold_fare", update={"flight_hold": _chosen(state, fares, offer)})
-        reason = choice.reason if isinstance(choice, NoFare) else "no_fares"
-        args = searches[0].args
-        tried = tried_now(state, args["depart_on"], args["return_on"])
-        return Command(
-            goto=AGENT, update={"handoffs": [handoff(AGENT, AGENT, "next_dates", f"flights: {reason}", tried)]}
-        )
+        args, reason = searches[0].args, choice.reason if isinstance(choice, NoFare) else "no_fares"
+        return self._other_dates(state, args["depart_on"], args["return_on"], _REASONS[reason])
+
+    def _other_dates(self, state: TravelState, depart_on: str, return_on: str, reason: str) -> Command[Any]:
+        """Tries other dates; after the policy's number of attempts the traveller is asked instead."""
+        count, tried = state.get("handoff_count", 0) + 1, tried_now(state, depart_on, return_on)
+        if count >= self.kit.policy(state).max_hand_backs:
+            return ask(AGENT, f"after {count} attempts: {reason}", tried=tried, handoff_count=count)
+        record = handoff(AGENT, AGENT, "next_dates", reason, tried=tried)
+        return Command(goto=AGENT, update={"handoffs": [record], "handoff_count": count})
 
 
 def _chosen(state: TravelState, fares: Fares, offer: FareOffer) -> Hold:

@@ -9,8 +9,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, interrupt
 from pydantic import ConfigDict, Field, StrictBool, ValidationError
 
-from graphs.travel_booking.approval import BadAnswer
-from graphs.travel_booking.kit import Kit, handoff, progress
+from graphs.travel_booking.nodes.approval import BadAnswer
+from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.state import Question, TravelState
 from graphs.travel_booking.trips import PlanTrip, impossible, missing, planned
 

@@ -11,10 +11,10 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graphs.travel_booking import money
-from graphs.travel_booking.checks import check_holds
-from graphs.travel_booking.kit import Kit, handoff, progress
+from graphs.travel_booking.nodes.checks import check_holds
+from graphs.travel_booking.nodes.kit import Kit, handoff, progress
+from graphs.travel_booking.nodes.quoting import back_to_agent
 from graphs.travel_booking.payment import is_settled, shares
-from graphs.travel_booking.quoting import back_to_agent
 from graphs.travel_booking.state import Approval, Payment, Quote, Refund, TravelState
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from graphs.travel_booking.checks import Checked, check_holds
-from graphs.travel_booking.kit import Kit, ask, handoff, progress
 from graphs.travel_booking.lookups import latest_handoff, visit
+from graphs.travel_booking.nodes.checks import Checked, check_holds
+from graphs.travel_booking.nodes.kit import Kit, ask, handoff, progress
 from graphs.travel_booking.quotes import draft
 from graphs.travel_booking.state import Quote, TravelState
 

@@ -13,17 +13,20 @@ from pydantic import ValidationError
 
 from graphs.common.owners import check_owner
 from graphs.travel_booking.holds import is_in_force
-from graphs.travel_booking.kit import Kit, handoff, progress
 from graphs.travel_booking.lookups import n_messages_of_traveller
 from graphs.travel_booking.memory import read_preferences
+from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.prompts import intake_prompt
 from graphs.travel_booking.redaction import redacted
 from graphs.travel_booking.state import GRAPH_VERSION, HandoffKind, Question, TravelState, Trip
 from graphs.travel_booking.trips import PlanTrip, RememberPreference, impossible, missing, planned
+from graphs.travel_booking.unfinished import open_question, unfinished
 
 NODE: Final = "intake"
 _HOTEL_ONLY = frozenset({"min_stars", "area"})
 _NO_TRIP = "Where do you want to go, and when? Please name both cities, the day you leave and the day you return."
+_ASKED = "I still need your answer to my question above; a message alone approves nothing."
+_LATER = "Your trip was being paid for when this message came. Please send it again now."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,15 @@ class IntakeNode:
 
     def intake(
         self, state: TravelState, config: RunnableConfig, runtime: Runtime[None]
-    ) -> Command[Literal["flight_agent", "hotel_agent", "ask_traveller", "__end__"]]:
+    ) -> Command[
+        Literal[
+            "flight_agent", "hotel_agent", "ask_traveller", "approval", "capture", "ticketing", "publish", "__end__"
+        ]
+    ]:
         """Reads the traveller's latest message: a new trip, a change to it, or something to remember.
 
-        A change before payment makes every approval out of date; one after payment becomes a quote of what is due.
+        A change before payment makes every approval out of date; one after payment becomes a quote of what is due. A
+        payment that is under way comes first, and a message that changes nothing answers no open question.
         """
         settings = self.kit.settings(config)
         owner = check_owner(state.get("owner"), self.kit.caller(config))
@@ -50,19 +58,29 @@ class IntakeNode:
             "preferences": read_preferences(runtime.store, owner),
         }
         messages = _cleaned(state["messages"])
+        number = n_messages_of_traveller(state)
+        if first := unfinished(state):
+            told = AIMessage(_LATER, id=f"intake:{number}:told")
+            return Command(goto=first, update={**known, "messages": [*messages, told]})
         said, wish, reply = self._read(state["messages"], today, config)
         messages += self._remember(state, wish, config)
         trip = planned(state.get("trip_constraints"), said)
         if trip == state.get("trip_constraints") or not said:
-            text = reply or ("Thank you, I have noted that." if wish else _NO_TRIP)
-            number = n_messages_of_traveller(state)
+            asked = open_question(state)
+            text = "Thank you, I have noted that." if wish else _ASKED if asked else reply or _NO_TRIP
             told = AIMessage(text, id=f"intake:{number}:told")
-            return Command(goto="__end__", update={**known, "messages": [*messages, told]})
-        known |= {"trip_constraints": trip, "approval": None, "handoff_count": 0, "messages": messages}
+            return Command(goto=asked or "__end__", update={**known, "messages": [*messages, told]})
+        known |= {
+            "trip_constraints": trip,
+            "approval": None,
+            "handoff_count": 0,
+            "question": Question(reason="", problem=""),
+            "messages": messages,
+        }
         if problem := missing(trip) or impossible(trip, today):
             record = handoff(NODE, "ask_traveller", "hand_off", problem)
-            asked = Question(reason=problem, problem="")
-            return Command(goto="ask_traveller", update={**known, "question": asked, "handoffs": [record]})
+            known["question"] = Question(reason=problem, problem="")
+            return Command(goto="ask_traveller", update={**known, "handoffs": [record]})
         target = _target(state, trip)
         what = "the traveller changed the trip" if state.get("trip_constraints") else "a new trip"
         progress(f"the trip goes to the {target.replace('_', ' ')}")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 
-from graphs.travel_booking.kit import Kit
+from graphs.travel_booking.nodes.kit import Kit
 from graphs.travel_booking.results import HoldState, InvalidResult, read_as
 from graphs.travel_booking.state import Hold, TravelState
 
@@ -49,7 +49,8 @@ def _check(kit: Kit, kind: Literal["fare", "room"], hold: Hold | None, id: str, 
     args = {"kind": kind, "hold_id": hold["hold_id"], "total": hold["total"], "currency": hold["currency"]}
     called = kit.call("check_hold", args, id=f"{id}:{hold['hold_id']}", config=config)
     answer = _read(called.content) if not called.failed else None
-    if answer is None or answer.status != "held":
+    # A hold that became a booking was paid for: a run that repeats the step finds that under the same keys.
+    if answer is None or answer.status not in ("held", "booked"):
         lapsed: Hold = {**hold, "status": "lapsed"}
         return Checked(lapsed, True, False, called.messages)
     current: Hold = {**hold, "total": answer.total, "expires_at": answer.expires_at}

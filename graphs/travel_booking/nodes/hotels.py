@@ -8,11 +8,11 @@ from typing import Any, Final, Literal
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from graphs.travel_booking.briefings import hotels_briefing
-from graphs.travel_booking.choices import HandBack, HoldRoom, SearchRooms
 from graphs.travel_booking.holds import held, superseded
-from graphs.travel_booking.kit import Kit, ask, handoff, progress, tried_now
-from graphs.travel_booking.lookups import Done, calls_in, latest_handoff, visit
+from graphs.travel_booking.lookups import Done, calls_in, latest_handoff, unwanted_offers, visit
+from graphs.travel_booking.nodes.briefings import hotels_briefing
+from graphs.travel_booking.nodes.choices import HandBack, HoldRoom, SearchRooms
+from graphs.travel_booking.nodes.kit import Kit, ask, handoff, progress, tried_now
 from graphs.travel_booking.prompts import hotels_prompt
 from graphs.travel_booking.results import HoldState, InvalidResult, RoomOffer, Rooms, read_as, rooms_of
 from graphs.travel_booking.state import Hold, TravelState
@@ -77,12 +77,12 @@ class HotelNodes:
         called = self.kit.call("hold_room", args, id=f"hold_room:{number}:{chosen['offer_id']}", config=config)
         if called.failed:
             refused: Hold = {**chosen, "status": "refused"}
-            back: Literal["compensate", "hotel_agent"] = "compensate" if chosen["replaces_total"] else "hotel_agent"
+            back: Literal["compensate", "hotel_agent"] = "compensate" if chosen.get("replaces_total") else "hotel_agent"
             return Command(goto=back, update={"messages": called.messages, "hotel_hold": refused})
         hold = held(chosen, read_as(HoldState, called.content))
         release = self.kit.release(chosen.get("supersedes"), config)
         # The equivalent of a lost room needs no new approval where it costs what the lost one did.
-        paid_for = bool(hold["replaces_total"]) and hold["replaces_total"] == hold["total"]
+        paid_for = hold.get("replaces_total") == hold["total"]
         target: Literal["ticketing", "payments"] = "ticketing" if paid_for else "payments"
         progress("room held")
         return Command(
@@ -103,11 +103,7 @@ class HotelNodes:
         return self._hand_back(state, choice) if isinstance(choice, HandBack) else Command(goto="search_hotels")
 
     def _choose(self, state: TravelState, rooms: Rooms, config: RunnableConfig) -> Command[Any]:
-        refused = [
-            str(call.args["offer_id"])
-            for call in calls_in(state["messages"], f"hold_room:{visit(state, AGENT)}:")
-            if call.failed
-        ]
+        refused = unwanted_offers(state, "hold_room", AGENT)
         request = _request(state)
         choice = self._ask_model(state, request, rooms, refused, (HoldRoom, HandBack), config)
         if isinstance(choice, HoldRoom) and choice.offer_id not in refused:
@@ -132,15 +128,21 @@ class HotelNodes:
     def _hand_back(self, state: TravelState, choice: HandBack) -> Command[Any]:
         """Hands the trip back with the reason; after the policy's number of times the traveller is asked instead."""
         count, reason = state.get("handoff_count", 0) + 1, _REASONS[choice.reason]
-        facts = (state["flight_hold"] or Hold())["facts"]
-        tried = None if choice.reason == "flights" else tried_now(state, facts["depart_on"], facts["return_on"])
-        is_last = count >= self.kit.policy(state).max_hand_backs
+        flight = state["flight_hold"] or Hold()
+        about_flights = choice.reason == "flights"
+        tried = tried_now(state, flight["facts"]["depart_on"], flight["facts"]["return_on"])
+        record = handoff(
+            AGENT,
+            "flight_agent",
+            "hand_back",
+            reason,
+            tried=None if about_flights else tried,
+            offer_id=flight["offer_id"] if about_flights else "",
+        )
         progress("handed back to flights")
-        update: dict[str, Any] = {"handoff_count": count}
-        if is_last:
-            update["question"] = {"reason": f"after {count} attempts: {reason}", "problem": ""}
-        target: Literal["ask_traveller", "flight_agent"] = "ask_traveller" if is_last else "flight_agent"
-        return Command(goto=target, update={**update, "handoffs": [handoff(AGENT, target, "hand_back", reason, tried)]})
+        if count >= self.kit.policy(state).max_hand_backs:
+            return ask(AGENT, f"after {count} attempts: {reason}", tried=record.get("tried"), handoff_count=count)
+        return Command(goto="flight_agent", update={"handoff_count": count, "handoffs": [record]})
 
     def _usable(self, state: TravelState, search: Done, config: RunnableConfig) -> Rooms | None:
         if search.failed:

@@ -11,13 +11,13 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graphs.travel_booking import money
-from graphs.travel_booking.hotels import chosen_room
-from graphs.travel_booking.kit import Kit, progress
 from graphs.travel_booking.lookups import calls_in, visit
-from graphs.travel_booking.paying import refund
+from graphs.travel_booking.nodes.hotels import chosen_room
+from graphs.travel_booking.nodes.kit import Kit, handoff, progress
+from graphs.travel_booking.nodes.paying import refund
 from graphs.travel_booking.payment import paid_net
 from graphs.travel_booking.results import InvalidResult, RoomOffer, Rooms, rooms_of
-from graphs.travel_booking.state import Bookings, Hold, HoldRef, Payment, TravelState
+from graphs.travel_booking.state import Bookings, Handoff, Hold, HoldRef, Payment, Question, TravelState
 
 NODE: Final = "close"
 
@@ -38,15 +38,58 @@ class RecoveryNodes:
         self.kit.check(state, config)
         fare, room = state.get("flight_hold"), state.get("hotel_hold")
         if room is None or fare is None or fare["status"] != "booked":
-            return Command(goto="close")
+            return Command(goto="close", update={"handoffs": [_ends("the trip has no flight")]})
         rooms, messages = self._search(state, room, config)
-        price = room["replaces_total"] or room["total"]
+        price = room.get("replaces_total") or room["total"]
         best = None if rooms is None else _equivalent(rooms, room, money.amount(price), self._gone(state, room))
         if best is not None and rooms is not None:
             progress("an equivalent room was found")
             hold = chosen_room(rooms, best, supersedes=None, replaces_total=price)
             return Command(goto="hold_room", update={"messages": messages, "hotel_hold": hold})
-        bookings: Bookings = {**state.get("bookings", {}), "hotel": None, "trip": state["trip_constraints"]}
+        if state.get("bookings", {}).get("hotel"):
+            # The room was to replace a booked one, which is still there.
+            ending = _ends("no room can take the place of the booked one")
+            return Command(goto="close", update={"messages": messages, "handoffs": [ending]})
+        return self._without_hotel(state, room, messages, config)
+
+    def close(self, state: TravelState, config: RunnableConfig) -> Command[Literal["publish", "__end__"]]:
+        """Ends: what is held is released, what was paid beyond the bookings goes back, bookings stay as they are."""
+        self.kit.check(state, config)
+        messages: list[AnyMessage] = []
+        for kind, hold in (("fare", state.get("flight_hold")), ("room", state.get("hotel_hold"))):
+            for ref in _to_release(kind, hold):
+                messages += self.kit.release(ref, config)
+        bookings, number = state.get("bookings", {}), visit(state, NODE)
+        payment, calls = self._pay_back(state, bookings, f"refund_closed:{number}", config)
+        flight, hotel = bookings.get("flight"), bookings.get("hotel")
+        found: dict[str, Any] = {
+            "payment": payment,
+            "approval": None,
+            "question": Question(reason="", problem=""),
+            "flight_hold": flight["hold"] if flight else None,
+            "hotel_hold": hotel["hold"] if hotel else None,
+            "trip_constraints": bookings.get("trip") or state.get("trip_constraints", {}),
+        }
+        progress("closed")
+        if flight and bookings.get("status") != "published":
+            return Command(goto="publish", update={**found, "messages": [*messages, *calls]})
+        text = "Your booking stays as it is." if flight else "Nothing was booked, and nothing is held any more."
+        back = paid_net(state.get("payment")) - paid_net(payment)
+        if back and payment is not None:
+            text += f" {money.text(back)} {payment['currency']} were paid back."
+        told = AIMessage(text, id=f"close:{number}:told")
+        return Command(goto="__end__", update={**found, "messages": [*messages, *calls, told]})
+
+    def _without_hotel(
+        self, state: TravelState, room: Hold, messages: list[AnyMessage], config: RunnableConfig
+    ) -> Command[Any]:
+        """Pays the hotel's part back and goes on with the flight alone."""
+        bookings: Bookings = {
+            **state.get("bookings", {}),
+            "status": "complete",
+            "hotel": None,
+            "trip": state["trip_constraints"],
+        }
         payment, calls = self._pay_back(state, bookings, f"refund_lost:{room['hold_id'] or room['offer_id']}", config)
         progress("the lost part was paid back")
         return Command(
@@ -56,34 +99,6 @@ class RecoveryNodes:
                 "payment": payment,
                 "bookings": bookings,
                 "hotel_hold": {**room, "status": "lost"},
-            },
-        )
-
-    def close(self, state: TravelState, config: RunnableConfig) -> Command[Literal["__end__"]]:
-        """Ends: what is held is released, what was paid beyond the bookings goes back, bookings stay as they are."""
-        self.kit.check(state, config)
-        messages: list[AnyMessage] = []
-        for kind, hold in (("fare", state.get("flight_hold")), ("room", state.get("hotel_hold"))):
-            for ref in _to_release(kind, hold):
-                messages += self.kit.release(ref, config)
-        bookings = state.get("bookings", {})
-        version = (state.get("quote") or {}).get("quote_version", 0)
-        payment, calls = self._pay_back(state, bookings, f"refund_closed:{version}", config)
-        flight, hotel = bookings.get("flight"), bookings.get("hotel")
-        reply = "Your booking stays as it is." if flight else "Nothing was booked, and nothing is held any more."
-        back = paid_net(state.get("payment")) - paid_net(payment)
-        if back and payment is not None:
-            reply += f" {money.text(back)} {payment['currency']} were paid back."
-        progress("closed")
-        return Command(
-            goto="__end__",
-            update={
-                "messages": [*messages, *calls, AIMessage(reply, id=f"close:{visit(state, NODE)}:told")],
-                "payment": payment,
-                "approval": None,
-                "flight_hold": flight["hold"] if flight else None,
-                "hotel_hold": hotel["hold"] if hotel else None,
-                "trip_constraints": bookings.get("trip") or state.get("trip_constraints", {}),
             },
         )
 
@@ -123,6 +138,10 @@ class RecoveryNodes:
         owed = paid_net(payment) - _booked(bookings)
         paid, messages = refund(self.kit, payment, owed, "a part of the trip is not booked", id, config)
         return {**paid, "status": "settled"} if messages else paid, messages
+
+
+def _ends(reason: str) -> Handoff:
+    return handoff("compensate", NODE, "hand_off", reason)
 
 
 def _equivalent(rooms: Rooms, lost: Hold, price: Decimal, gone: set[str]) -> RoomOffer | None:

@@ -10,7 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graphs.travel_booking import money
-from graphs.travel_booking.kit import Kit, handoff, progress
+from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.payment import paid_net
 from graphs.travel_booking.quotes import fare_text, room_text
 from graphs.travel_booking.state import Booking, Bookings, Hold, Quote, TravelState
@@ -48,6 +48,7 @@ class TicketingNodes:
             messages += self._cancel(part, bookings.get(part), config)
             bookings[part] = booked
             progress(f"{part} booked")
+        bookings["status"] = "partial" if lost else "complete"
         bookings["quote_version"] = (state["quote"] or Quote())["quote_version"]
         update: dict[str, Any] = {
             "messages": messages,
@@ -81,7 +82,8 @@ class TicketingNodes:
         called = self.kit.call("publish_booking", args, id=id, config=config)
         progress("booking published")
         reply = AIMessage(_told(bookings, paid, quote["currency"]), id=f"{id}:told")
-        return Command(goto="__end__", update={"messages": [*called.messages, reply]})
+        published: Bookings = {**bookings, "status": "published"}
+        return Command(goto="__end__", update={"messages": [*called.messages, reply], "bookings": published})
 
     def _confirm(
         self, state: TravelState, part: str, hold: Hold, config: RunnableConfig
