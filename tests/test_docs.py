@@ -13,11 +13,15 @@ import pytest
 from agentctl.cli.commands import COMMANDS
 from agentctl.errors import AgentctlError
 from tests.support import shop
-from tests.support.cli import AGENT, ASKING, CHECK, EDITED, FAILED, PATCH, Cli, seed, write_project
+from tests.support.cli import AGENT, ASKING, CHECK, EDITED, FAILED, PATCH, Cli, seed, write_project, write_view
 from tests.support.small_project import write_project as write_incidents
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 APPROVE = '{"decisions": [{"type": "approve"}]}'
+VIEW = """
+fields: {reply: reply(messages)}
+lists: {calls: {items: tool_calls(messages), key: name, fields: {result: result}}}
+"""
 ROW = re.compile(r"\| `(?P<path>[^`]+)` \| (?P<text>.*) \|")
 SHAPE = re.compile(r"\[(?P<name>\w+)\]\(#(?P=name)\)")
 
@@ -97,7 +101,9 @@ def check(document: Mapping[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
-    return write_project(tmp_path_factory.mktemp("project"), seed(tmp_path_factory.mktemp("prod")))
+    cli = write_project(tmp_path_factory.mktemp("project"), seed(tmp_path_factory.mktemp("prod")))
+    write_view(cli, VIEW)
+    return cli
 
 
 def test_every_document_is_as_the_page_says(cli: Cli) -> None:
@@ -118,6 +124,7 @@ def test_every_document_is_as_the_page_says(cli: Cli) -> None:
             ("show", AGENT, "--channel", "messages", "--path", "[0]"),
             ("diff", f"{EDITED}@root...head"),
             ("diff", ASKING, f"{ASKING}@root"),
+            ("diff", f"{AGENT}@root", AGENT),
             ("resolve", f"{AGENT}@call:lookup_order"),
             ("copy", AGENT),
             ("copy", AGENT, "--dry-run"),
@@ -135,6 +142,7 @@ def test_every_document_is_as_the_page_says(cli: Cli) -> None:
             ("case", "close", "support-17", "--dry-run"),
             ("case", "close", "support-17"),
             ("config", "show"),
+            ("sandbox", "check"),
         )
     }
     assert shop.PAID == []

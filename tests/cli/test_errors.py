@@ -13,7 +13,7 @@ from agentctl.cli.commands import COMMANDS
 from tests.support.cli import AGENT, Cli
 
 NAMES = [entry[0] for entry in COMMANDS]
-GROUPS = {"case": ("open", "list", "show", "close"), "config": ("show",)}
+GROUPS = {"case": ("open", "list", "show", "close"), "config": ("show",), "sandbox": ("check",)}
 WORDS = [*([name] for name in NAMES), *([group, name] for group, names in GROUPS.items() for name in names)]
 
 

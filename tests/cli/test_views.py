@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import AGENT, CHECK, EDITED, PATCH, Cli, seed, write_project
+from tests.support.cli import AGENT, CHECK, EDITED, PATCH, Cli, seed, write_project, write_view
 
 APPROVE = '{"decisions": [{"type": "approve"}]}'
 VIEW = """
@@ -30,17 +30,8 @@ def prod(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def viewed(prod: Path, tmp_path: Path) -> Cli:
     cli = write_project(tmp_path, prod)
-    with_view(cli, VIEW)
+    write_view(cli, VIEW)
     return cli
-
-
-def with_view(cli: Cli, view: str) -> None:
-    config = cli.cwd / "agentctl.yaml"
-    text = config.read_text("utf-8")
-    if "renderer" not in text:
-        config.write_text(text.replace("    sandbox:", "    renderer: app/view.yaml\n    sandbox:"), "utf-8")
-    (cli.cwd / "app").mkdir(exist_ok=True)
-    (cli.cwd / "app" / "view.yaml").write_text(view, "utf-8")
 
 
 def test_a_checkpoint_is_shown_in_its_workflows_words_first(viewed: Cli) -> None:
@@ -96,7 +87,7 @@ def test_a_thread_that_names_no_workflow_has_no_words_of_its_own(viewed: Cli) ->
 
 
 def test_a_view_that_is_wrong_is_an_error_of_configuration_where_it_is_used_alone(viewed: Cli) -> None:
-    with_view(viewed, "fields:\n  told: repyl(messages)\n")
+    write_view(viewed, "fields:\n  told: repyl(messages)\n")
     for words in (("show", AGENT), ("diff", f"{AGENT}@root", AGENT)):
         failed = viewed(*words)
         assert (failed.code, failed.out) == (4, "")
@@ -115,7 +106,7 @@ def test_code_is_no_view(viewed: Cli) -> None:
 
 
 def test_an_expression_that_does_not_fit_is_a_warning_and_the_rest_is_shown(viewed: Cli) -> None:
-    with_view(viewed, "fields:\n  n: length(nothing)\n  told: reply(messages)\n")
+    write_view(viewed, "fields:\n  n: length(nothing)\n  told: reply(messages)\n")
     shown = viewed("show", AGENT)
     assert shown.code == 0
     assert "warning: view of refunds: n: In function length()" in shown.err

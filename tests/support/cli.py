@@ -93,3 +93,13 @@ def write_project(folder: Path, prod: Path) -> Cli:
     (folder / "agentctl.yaml").write_text(yaml.safe_dump(config), "utf-8")
     (folder / "question.json").write_text('{"messages": [["user", "where is my order?"]]}', "utf-8")
     return Cli(folder, prod)
+
+
+def write_view(cli: Cli, view: str) -> None:
+    """Gives the project's workflow a view, in place of the one it has."""
+    config = cli.cwd / "agentctl.yaml"
+    text = config.read_text("utf-8")
+    if "renderer" not in text:
+        config.write_text(text.replace("    sandbox:", "    renderer: app/view.yaml\n    sandbox:"), "utf-8")
+    (cli.cwd / "app").mkdir(exist_ok=True)
+    (cli.cwd / "app" / "view.yaml").write_text(view, "utf-8")

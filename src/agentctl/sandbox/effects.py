@@ -59,6 +59,20 @@ def origin_effect(tool: BaseTool) -> Effect | None:
     return None
 
 
+def needs_registry(tool: BaseTool) -> bool:
+    """Returns whether nothing but a registry can say what a tool does.
+
+    Not so for the known ones that touch graph state alone, for a shell over files in graph state, which runs nothing,
+    and for a tool that is a schema only: the shape of a structured answer, which no one calls.
+
+    Source: OutputToolBinding, langchain/agents/structured_output.py (langchain 1.5.2); supports_execution,
+        deepagents/middleware/filesystem.py (deepagents 0.7.32).
+    """
+    if hasattr(tool, "func") and _function(tool) is None:
+        return False
+    return origin_effect(tool) is None and not (_comes_from(tool, _SHELL) and _files_in_state(tool))
+
+
 def _comes_from(tool: BaseTool, origin: tuple[str, frozenset[str]]) -> bool:
     module, names = origin
     function = _function(tool)

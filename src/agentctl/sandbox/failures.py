@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Final
 
 from agentctl.errors import GraphFailed
+from agentctl.sandbox.extras import extra_of, install_command
 
 _VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _OURS: Final = str(Path(__file__).parent)
@@ -25,12 +26,28 @@ def graph_failed(spec: str, error: BaseException) -> GraphFailed:
             traceback=user_traceback(error),
             hint=f"add --env {variable}=DUMMY, or set {variable} yourself",
         )
-    return GraphFailed(f"{spec} cannot be loaded ({said})", traceback=user_traceback(error), hint=_import_hint(error))
+    module = missing_module(error)
+    problem = "cannot be loaded" if module is None else f"needs {module}"
+    hint = _relative_import_hint(error) if module is None else _install_hint(module)
+    return GraphFailed(f"{spec} {problem} ({said})", traceback=user_traceback(error), hint=hint)
 
 
-def _import_hint(error: BaseException) -> str | None:
-    if isinstance(error, ModuleNotFoundError):
-        return f"install what the graph imports beside agentctl: {error.name} is not in this environment"
+def missing_module(error: BaseException) -> str | None:
+    """Returns the top-level module that is not in this environment and made code fail, else None."""
+    for cause in _causes(error):
+        if isinstance(cause, ModuleNotFoundError) and cause.name and "." not in cause.name:
+            return cause.name
+    return None
+
+
+def _install_hint(module: str) -> str:
+    extra = extra_of(module)
+    if extra is not None:
+        return install_command(extra)
+    return f"install what the graph imports beside agentctl: {module} is not in this environment"
+
+
+def _relative_import_hint(error: BaseException) -> str | None:
     if isinstance(error, ImportError) and "no known parent package" in str(error):
         return "name it as a module, from the folder above its package: --graph package.module:attr"
     return None

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
 import agentctl
 from agentctl.errors import MissingExtra, NotFound, Refused
+from agentctl.sandbox.extras import install_command, missing_of
 
 EXAMPLE = "agentctl-tour"
 """Name of the folder that it is laid out in."""
 
 _PARTS = ("agentctl.yaml", "langgraph.json", "graphs", "sandbox_tools", "fixtures")
-_EXTRA = ("langchain", "starlette", "uvicorn")
-_INSTALL = "pip install 'langgraph-agentctl[workflows]'"
+_EXTRA = "workflows"
 
 
 def require_workflows_extra() -> None:
@@ -23,9 +22,10 @@ def require_workflows_extra() -> None:
     Raises:
         MissingExtra: a package of the extra `workflows` is not installed.
     """
-    missing = [name for name in _EXTRA if importlib.util.find_spec(name) is None]
-    if missing:
-        raise MissingExtra(f"the tour needs the extra workflows: {', '.join(missing)} not installed", hint=_INSTALL)
+    if missing := missing_of(_EXTRA):
+        raise MissingExtra(
+            f"the tour needs the extra {_EXTRA}: {', '.join(missing)} not installed", hint=install_command(_EXTRA)
+        )
 
 
 def lay_out(folder: Path) -> tuple[str, ...]:
