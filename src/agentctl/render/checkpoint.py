@@ -187,7 +187,7 @@ def call_human(site: CallSite, target: str) -> Iterable[RenderableType]:
 
     where = f" in {site.ns}" if site.ns else ""
     yield Text(f"{site.name}  {site.id or '(no id)'}  occurrence {site.occurrence}{where}", "bold")
-    yield "pending  " + shlex.quote(f"{target}@{site.pending_at}")
+    yield ("made     " if site.task else "pending  ") + shlex.quote(f"{target}@{site.pending_at}")
     yield Text("arguments", "dim")
     yield dumps(site.args, indent=2)
     if site.answer is None:
