@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from agentctl.cli.output import Answer
 
 _COMMAND = re.compile(
-    r"\bagentctl (?P<verb>threads|history|show|resolve|diff|copy|replay|fork|diagnose|export|run|resume|case \w+)\b"
-    r"(?P<rest>[^\n;]*)"
+    r"\bagentctl (?P<verb>"
+    r"threads|history|show|resolve|diff|size|copy|replay|fork|diagnose|export|run|resume|case \w+)\b(?P<rest>[^\n;]*)"
 )
 _STORE_FLAGS = ("--store", "--schema", "--debug-store")
 _DEBUG_TARGET = re.compile(r"(?:^|[\s'])debug::")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
 
@@ -21,6 +21,9 @@ from agentctl.stores.memory_items import memory_item
 from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
 from agentctl.stores.postgres.states import StateQueries
+
+if TYPE_CHECKING:
+    from agentctl.stores.postgres.sizes import PostgresSizes
 
 _ROWS_PER_READ = 500
 _CHECKPOINTS_PER_READ = 50
@@ -146,6 +149,12 @@ class PostgresReader:
         found = self._fetch(query, (text, f"{text}.") if prefix else ())
         return sorted((memory_item(*record) for record in found), key=lambda item: (item.namespace, item.key))
 
+    def sizes(self) -> PostgresSizes:
+        """See `agentctl.stores.sizes.Measurable.sizes`."""
+        from agentctl.stores.postgres.sizes import PostgresSizes
+
+        return PostgresSizes(self._fetch, schema=self.layout.schema)
+
     def close(self) -> None:
         """See `Reader.close`."""
         self._database.close()
@@ -160,6 +169,7 @@ class PostgresReader:
             blobs=self.layout.table("checkpoint_blobs"),
             writes=self.layout.table("checkpoint_writes"),
             store=self.layout.table("store"),
+            store_vectors=self.layout.table("store_vectors"),
         )
 
     def _head_rows(self, threads: list[str], ids: list[str], metadata: bool) -> dict[str, CheckpointRow]:

@@ -79,7 +79,7 @@ class StateQueries:
 
     def _inline(self, document: Mapping[str, Any]) -> dict[str, Stored]:
         values = document.get("channel_values") or {}
-        return {name: _scalar(value) for name, value in values.items() if self._is_wanted(name)}
+        return {name: inline_value(value) for name, value in values.items() if self._is_wanted(name)}
 
     def _blob_keys(self, document: Mapping[str, Any]) -> list[_Key]:
         versions = document.get("channel_versions") or {}
@@ -173,7 +173,7 @@ def _format(document: Mapping[str, Any]) -> int:
     return version if isinstance(version, int) else 1
 
 
-def _scalar(value: object) -> Stored:
+def inline_value(value: object) -> Stored:
     """Returns an inline value as it would lie inside a SQLite row; JSON where msgpack cannot hold it."""
     try:
         return Stored("msgpack", msgpack.packb(value))

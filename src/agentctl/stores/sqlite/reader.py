@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import StoreError
 from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
@@ -20,6 +20,9 @@ from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.fetched import checkpoint_row, stored_value, write_order, write_row
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
+
+if TYPE_CHECKING:
+    from agentctl.stores.sqlite.sizes import SqliteSizes
 
 CHECKPOINT_COLUMNS = (
     "thread_id",
@@ -165,6 +168,12 @@ class SqliteReader:
             query += " WHERE prefix = ? OR substr(prefix, 1, length(?) + 1) = ? || '.'"
         found = self._fetch(f"{query} ORDER BY prefix, key", (text, text, text) if prefix else ())
         return [memory_item(*record) for record in found]
+
+    def sizes(self) -> SqliteSizes:
+        """See `agentctl.stores.sizes.Measurable.sizes`."""
+        from agentctl.stores.sqlite.sizes import SqliteSizes
+
+        return SqliteSizes(self._file, self)
 
     def close(self) -> None:
         """See `Reader.close`."""

@@ -1,0 +1,1 @@
+"""What a store costs, what is wrong with it, and what can go."""
