@@ -48,18 +48,24 @@ def resume(
     env: Env = ctx.obj
     by_id, single = _answers(env, value, answers)
     with open_target(env, target, where) as opened:
+        from agentctl.experiments.answered import find_answerer
         from agentctl.experiments.streaming import parse_modes
         from agentctl.experiments.workflow_runs import departure_with_answers, read_state, resume_workflow
 
         parse_modes(chosen.stream or ())
         head = _require_head(opened)
         metadata = opened.reader.rows(opened.thread)[0].metadata
+
+        def answered(id: str) -> str | None:
+            found = find_answerer(opened.reader, opened.thread, id)
+            return None if found is None else str(found)
+
         choice, loaded = opened.store_choice, opened.config.graph_for(metadata, graph)
         with workflow(env, choice, loaded, chosen, reader=opened.reader, metadata=metadata) as ready:
             follow = Following(env, "resume", opened.config, choice, loaded, chosen, ready, metadata, where.debug_store)
             if chosen.dry_run:
                 state = read_state(ready, opened.thread, seen=head)
-                departure = departure_with_answers(ready, opened.thread, single, by_id, state)
+                departure = departure_with_answers(ready, opened.thread, single, by_id, state, answered)
                 raise typer.Exit(follow.answer_plan(departure))
             ended = resume_workflow(
                 ready,
@@ -67,6 +73,7 @@ def resume(
                 value=single,
                 by_id=by_id,
                 seen=head,
+                answered=answered,
                 env=env.environ,
                 watch=follow.watch,
             )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agentctl.errors import NotFound, Refused
+from agentctl.experiments.answered import answerer_of
 from agentctl.experiments.reports import inert
-from agentctl.experiments.resuming import check_resume
+from agentctl.experiments.resuming import Answered, check_resume, never
 from agentctl.records.copies import command
 from agentctl.records.runs import answer_words
 
@@ -27,6 +29,7 @@ class Departure:
         thread: Thread id.
         head: Its head, None where the thread does not exist yet.
         nodes: Nodes that it stopped before; those that begin where no input is given.
+        finished: Nodes of the same step whose results are stored, so that they do not run again.
         has_input: Whether new input is given.
         discarded: Questions that nobody will answer, since input takes their place.
         answers: Answers by interrupt id.
@@ -36,6 +39,7 @@ class Departure:
     thread: str
     head: str | None
     nodes: tuple[str, ...] = ()
+    finished: tuple[str, ...] = ()
     has_input: bool = False
     discarded: tuple[Question, ...] = ()
     answers: Mapping[str, object] = field(default_factory=dict)
@@ -48,8 +52,8 @@ class Departure:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Nodes that the thread stopped before and that do not go on, since input takes their place."""
-        return self.nodes if self.has_input else ()
+        """Nodes that the thread stopped at and that do not go on, since input takes their place."""
+        return (*self.nodes, *self.finished) if self.has_input else ()
 
 
 def depart_with_input(
@@ -57,7 +61,8 @@ def depart_with_input(
 ) -> Departure:
     """Returns what `run` begins with.
 
-    A stop that asks nothing, where no task failed either, is a breakpoint: input would go past it as past a question.
+    A stop that asks nothing, where no task failed either, is a breakpoint or the mark of a command that was cut off:
+    input would go past it as past a question.
 
     Args:
         state: The thread's state, None where it does not exist.
@@ -72,8 +77,9 @@ def depart_with_input(
         NotFound: there is nothing to go on with.
     """
     waiting = waiting_questions(state)
-    stopped = tuple(state.next) if state is not None else ()
-    if value is None and not stopped:
+    stopped, finished = _step(state)
+    at = (*stopped, *finished)
+    if value is None and not at:
         raise NotFound(f"{thread} has nothing to go on with", hint="give it input: --input FILE")
     if value is None and waiting:
         raise Refused(f"{thread} waits for an answer", hint=answer_command(target, waiting), candidates=waiting)
@@ -84,17 +90,23 @@ def depart_with_input(
             candidates=waiting,
         )
     failed = state is not None and any(task.error is not None for task in state.tasks)
-    if value is not None and stopped and not waiting and not failed and not discard:
+    if value is not None and at and not waiting and not failed and not discard:
         raise Refused(
-            f"{thread} is stopped before {', '.join(stopped)}, and new input would discard that",
+            f"{thread} is stopped at {', '.join(at)}, and new input would discard that",
             hint=f"go on: {command('run', workflow, '--thread', target)}; or discard it: --discard-interrupt",
         )
     discarded = tuple(waiting) if value is not None else ()
-    return Departure(thread, head_of(state), stopped, value is not None, discarded)
+    return Departure(thread, head_of(state), stopped, finished, value is not None, discarded)
 
 
 def depart_with_answers(
-    state: StateSnapshot, thread: str, value: object, by_id: Mapping[str, object] | None, *, target: str
+    state: StateSnapshot,
+    thread: str,
+    value: object,
+    by_id: Mapping[str, object] | None,
+    *,
+    target: str,
+    answered: Answered = never,
 ) -> Departure:
     """Returns what `resume` begins with.
 
@@ -104,16 +116,38 @@ def depart_with_answers(
         value: The answer, where one question waits and `by_id` is None.
         by_id: Answers by interrupt id.
         target: The thread as the command line names it.
+        answered: Tells who answered a question that does not wait any more.
 
     Raises:
-        Refused: nothing waits, or one answer was given to several questions.
+        Refused: nothing waits, a question was answered before, or one answer was given to several questions.
         UsageError: an id is not waiting.
     """
     waiting = waiting_questions(state)
-    answers = check_resume(waiting, value, by_id, thread=thread, target=target)
+    answers = check_resume(
+        waiting, value, by_id, thread=thread, target=target, answered=answered, taken_on=taken_on(state)
+    )
     asking = tuple(str(question["node"]) for question in waiting if question["id"] in answers)
     left = tuple(question for question in waiting if question["id"] not in answers)
     return Departure(thread, head_of(state), asking, answers=answers, left=left)
+
+
+def _step(state: StateSnapshot | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the nodes of the pending step that have yet to run, and those that have finished.
+
+    Where all have finished, the command was cut off before it could save their checkpoint; `next` is empty then.
+
+    Source: langgraph 1.2.24, pregel/main.py (`_prepare_state_snapshot`: `next` are the tasks without writes).
+    """
+    if state is None:
+        return (), ()
+    left = list(state.next)
+    finished = []
+    for task in state.tasks:
+        if task.name in left:
+            left.remove(task.name)
+        else:
+            finished.append(task.name)
+    return tuple(state.next), tuple(finished)
 
 
 def waiting_questions(state: StateSnapshot | None) -> list[Question]:
@@ -128,6 +162,12 @@ def waiting_questions(state: StateSnapshot | None) -> list[Question]:
 def head_of(state: StateSnapshot | None) -> str | None:
     """Returns the id of the checkpoint that a state is of, None for no state."""
     return None if state is None else str(state.config["configurable"]["checkpoint_id"])
+
+
+def taken_on(state: StateSnapshot) -> str:
+    """Returns ` by NAME at TIME` of the head, as far as it is known."""
+    at = datetime.fromisoformat(state.created_at).astimezone(UTC) if state.created_at else None
+    return str(answerer_of(state.metadata or {}, at))
 
 
 def answer_command(target: str, waiting: Sequence[Question]) -> str:

@@ -6,11 +6,13 @@ all and crashes; given in a map from interrupt id it arrives. So every answer is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agentctl.errors import Refused, UsageError
 from agentctl.records.copies import command
+
+Answered = Callable[[str], str | None]
 
 Answers = Sequence[object] | Mapping[str, object]
 """Answers in the order in which questions come, or by interrupt id or asking node."""
@@ -50,6 +52,11 @@ def resume_by_id(answers: Mapping[str, object]) -> object:
     return Command(resume=dict(answers))
 
 
+def never(interrupt_id: str) -> str | None:
+    """Tells of every question that nobody answered it."""
+    return None
+
+
 def check_resume(
     waiting: Sequence[Mapping[str, object]],
     value: object,
@@ -57,6 +64,8 @@ def check_resume(
     *,
     thread: str,
     target: str | None = None,
+    answered: Answered = never,
+    taken_on: str = "",
 ) -> dict[str, object]:
     """Returns answers by interrupt id, after checking that they fit the questions that wait.
 
@@ -66,14 +75,23 @@ def check_resume(
         by_id: The answers of `--map`.
         thread: For messages.
         target: The thread as a target, for hints; the thread alone by default.
+        answered: Tells of an id that does not wait who answered it, as ` by NAME at TIME`; None where nobody did.
+        taken_on: Who took the thread to where it is, in the same form.
 
     Raises:
-        Refused: nothing waits, or one value was given and several questions wait.
-        UsageError: an id of the map is not waiting.
+        Refused: nothing waits, an id was answered before, or one value was given and several questions wait.
+        UsageError: an id of the map is not waiting and never was answered.
     """
     ids = [str(question["id"]) for question in waiting]
+    unknown = [one for one in by_id or () if one not in ids]
+    for one in unknown:
+        if (by := answered(one)) is not None:
+            raise Refused(
+                f"question {one} of {thread} was answered{by}; nothing was run", hint=command("show", target or thread)
+            )
     if not ids:
-        raise Refused(f"{thread} has no question waiting for an answer", hint=command("show", target or thread))
+        taken = f"; it was taken on{taken_on}" if taken_on else ""
+        raise Refused(f"{thread} has no question waiting for an answer{taken}", hint=command("show", target or thread))
     if by_id is None:
         if len(ids) > 1:
             raise Refused(
@@ -82,7 +100,6 @@ def check_resume(
                 candidates=waiting,
             )
         return {ids[0]: value}
-    unknown = [one for one in by_id if one not in ids]
     if unknown:
         raise UsageError(
             f"{thread} has no waiting question {', '.join(unknown)}",

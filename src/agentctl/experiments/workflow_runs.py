@@ -16,10 +16,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentctl.errors import NotFound, Refused, UsageError
-from agentctl.experiments.departures import Departure, depart_with_answers, depart_with_input, head_of
+from agentctl.experiments.answered import BY
+from agentctl.experiments.departures import Departure, depart_with_answers, depart_with_input, head_of, taken_on
 from agentctl.experiments.experiment import memory_store, recorded_configurable
 from agentctl.experiments.reports import report_run
-from agentctl.experiments.resuming import Answers, resume_by_id
+from agentctl.experiments.resuming import Answered, Answers, never, resume_by_id
 from agentctl.experiments.running import Limits, Listener, RunJob, in_event_loop, run_all
 from agentctl.experiments.savers import open_memory, open_saver
 from agentctl.experiments.thread_locks import Holder, only_run
@@ -38,9 +39,6 @@ ENVIRONMENT = "AGENTCTL_ENV"
 PRODUCTION = "production"
 
 Tools = Literal["sandbox", "production"]
-BY: Final = "agentctl_by"
-"""Metadata of the rows that a command writes: who gave it."""
-
 UNSEEN: Final = "unseen"
 """In place of a head's id: whatever the thread's head is."""
 
@@ -203,6 +201,7 @@ def resume_workflow(
     value: object = None,
     by_id: Mapping[str, object] | None = None,
     seen: str | None = UNSEEN,
+    answered: Answered = never,
     env: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> RunReport:
@@ -214,6 +213,7 @@ def resume_workflow(
         value: The answer, where one question waits and `by_id` is None.
         by_id: Answers by interrupt id; questions left out go on waiting.
         seen: Id of the head that the command was given for.
+        answered: Tells who answered a question that does not wait any more.
         env: The environment.
         watch: Who gives the command and follows the run.
 
@@ -227,7 +227,7 @@ def resume_workflow(
     check_allowed(workflow.store, workflow.tools, env)
     with _alone(workflow, thread, "resume", watch):
         state = read_state(workflow, thread, seen=seen)
-        departure = departure_with_answers(workflow, thread, value, by_id, state)
+        departure = departure_with_answers(workflow, thread, value, by_id, state, answered)
         payload = resume_by_id(departure.answers)
         job = RunJob(thread, payload=payload, expected=departure.nodes, **_given(workflow, state))
         return _go(workflow, departure, job, watch)
@@ -242,7 +242,12 @@ def departure_with_input(
 
 
 def departure_with_answers(
-    workflow: Workflow, thread: str, value: object, by_id: Mapping[str, object] | None, state: StateSnapshot | None
+    workflow: Workflow,
+    thread: str,
+    value: object,
+    by_id: Mapping[str, object] | None,
+    state: StateSnapshot | None,
+    answered: Answered = never,
 ) -> Departure:
     """Returns what `resume` would begin with; see `depart_with_answers`.
 
@@ -257,7 +262,8 @@ def departure_with_answers(
             f"there is no thread {thread} in {workflow.store.name}",
             hint=f"agentctl threads {workflow.store.profile}::" if workflow.store.profile else "agentctl threads",
         )
-    return depart_with_answers(state, thread, value, by_id, target=workflow.store.target(thread))
+    target = workflow.store.target(thread)
+    return depart_with_answers(state, thread, value, by_id, target=target, answered=answered)
 
 
 def read_state(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) -> StateSnapshot | None:
@@ -280,9 +286,9 @@ def read_state(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) ->
 
     state = in_event_loop(read())
     if seen not in (UNSEEN, head_of(state)):
-        target = workflow.store.target(thread)
+        target, by = workflow.store.target(thread), taken_on(state) if state is not None else ""
         raise Refused(
-            f"{target} went on while this command began{_moved_by(state)}; nothing was run",
+            f"{target} is not what this command was given for any more: it was taken on{by}; nothing was run",
             hint=command("show", target),
         )
     return state
@@ -300,15 +306,6 @@ def _make(store: WorkflowStore) -> None:
 def _alone(workflow: Workflow, thread: str, verb: str, watch: Watch) -> AbstractContextManager[None]:
     holder = Holder(watch.who, verb, watch.now())
     return only_run(workflow.store.url, thread, holder, target=workflow.store.target(thread))
-
-
-def _moved_by(state: StateSnapshot | None) -> str:
-    """Returns who wrote the head and when, where its metadata says."""
-    if state is None or not state.created_at:
-        return ""
-    at = f"{datetime.fromisoformat(state.created_at).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    by = (state.metadata or {}).get(BY)
-    return f": {by} moved it on at {at}" if by else f": its head is of {at}"
 
 
 def _given(workflow: Workflow, state: StateSnapshot | None) -> dict[str, Any]:

@@ -37,7 +37,8 @@ def plan_lines(verb: str, departure: Departure, plan: Plan) -> list[str]:
     """Returns what is about to happen as plain lines, for stderr."""
     thread = replace(plan.source, id=None).target
     first = f"{verb} of {thread}{', a new thread' if departure.is_new else ''}: from here on these run: "
-    lines = [first + (names(plan.nodes) if plan.nodes else "what the input leads to")]
+    unknown = f"what follows {names(departure.finished)}" if departure.finished else "what the input leads to"
+    lines = [first + (names(plan.nodes) if plan.nodes else unknown)]
     lines += [f"  answers {id} with {cut(dumps(answer), _MAX_ANSWER)}" for id, answer in departure.answers.items()]
     lines += [f"  goes on waiting: {_question(asked)}" for asked in departure.left]
     lines += [f"  discards: {_question(asked)}" for asked in departure.discarded]
