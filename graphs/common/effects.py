@@ -60,9 +60,24 @@ class EffectClient:
         return json_text(_told(lambda: self._services[service].get(f"/{service}/{key}")))
 
     def cause(
-        self, service: str, operation: str, body: Mapping[str, Any], *, config: RunnableConfig, call_id: str
+        self,
+        service: str,
+        operation: str,
+        body: Mapping[str, Any],
+        *,
+        config: RunnableConfig,
+        call_id: str,
+        note: Mapping[str, Any] | None = None,
     ) -> str:
         """Causes an effect once under `THREAD:CALL_ID`, and returns the receiver's record as JSON text.
+
+        Args:
+            service: Where.
+            operation: What it is called in the log of requests.
+            body: The request.
+            config: Names the thread.
+            call_id: The tool call's.
+            note: Sent with the request without being part of it.
 
         Raises:
             NotProduction: AGENTCTL_ENV is not production.
@@ -72,7 +87,8 @@ class EffectClient:
         self.refuse_outside_production(operation)
         thread = str(config["configurable"]["thread_id"])
         key = f"{thread}:{call_id}"
-        effect = Effect(key, thread, operation, f"/{service}", body, look_up=lambda: self._found(service, key))
+        path = f"/{service}"
+        effect = Effect(key, thread, operation, path, body, lambda: self._found(service, key), note or {})
         return json_text(_told(lambda: cause(effect, self._services[service], self._log)))
 
     def refuse_outside_production(self, operation: str) -> None:

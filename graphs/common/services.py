@@ -180,6 +180,7 @@ class Effect:
         path: Where it is posted.
         body: The request.
         look_up: Returns the receiver's record of this effect, None where it has none.
+        note: Sent with the request without being part of it: two requests that differ in this are the same.
     """
 
     key: str
@@ -188,6 +189,7 @@ class Effect:
     path: str
     body: Mapping[str, Any]
     look_up: Callable[[], Mapping[str, Any] | None]
+    note: Mapping[str, Any] = field(default_factory=dict)
 
 
 def cause(effect: Effect, service: Service, log: OutboundLog) -> Mapping[str, Any]:
@@ -205,7 +207,8 @@ def cause(effect: Effect, service: Service, log: OutboundLog) -> Mapping[str, An
         return entry.response
     found = None if entry.is_new else effect.look_up()
     try:
-        answer = found or service.post(effect.path, effect.body, key=effect.key, before_repeat=effect.look_up)
+        sent = {**effect.body, **effect.note}
+        answer = found or service.post(effect.path, sent, key=effect.key, before_repeat=effect.look_up)
     except ServiceRefused:
         log.refuse(effect.key)
         raise

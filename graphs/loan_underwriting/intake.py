@@ -23,6 +23,10 @@ MAX_ROUNDS: Final = 3
 """Readings of a document in all: the first and two retries."""
 
 
+class AttemptExists(RuntimeError):
+    """The thread holds an attempt already: another one is a thread of its own, or two decisions would be mixed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Intake:
     """The nodes over what they need.
@@ -45,9 +49,13 @@ class Intake:
         """Checks the application and whose it is.
 
         Raises:
+            NotTheOwner: the case belongs to another tenant or user.
+            AttemptExists: the thread was used before.
             ValueError: the application or a reference is malformed; the field is named.
         """
         owner = check_owner(state.get("owner"), caller_of(config.get("configurable", {})))
+        if state.get("graph_version") is not None:
+            raise AttemptExists("this thread holds an attempt already: a new one gets a new suffix")
         inputs.check_application(state.get("application"), state.get("documents"))
         to_read = len(readable(state["documents"]))
         runtime.stream_writer({"progress": f"{to_read} documents to read"})

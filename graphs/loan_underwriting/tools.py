@@ -73,14 +73,15 @@ class ProductionTools:
         )
 
     def write_decision_record(self, config: RunnableConfig, tool_call_id: str, **body: Any) -> str:
-        """Writes the record, with the case and the checkpoint that it was decided on."""
+        """Writes the record, with the case and, as a note, the checkpoint that it was decided on."""
         info = get_runtime().execution_info
-        where = {
-            "case": str(config["configurable"]["thread_id"]),
-            "checkpoint_id": info.checkpoint_id if info is not None else "",
-        }
         return self._client.cause(
-            "decisions", "write_decision_record", {**where, **body}, config=config, call_id=tool_call_id
+            "decisions",
+            "write_decision_record",
+            {"case": str(config["configurable"]["thread_id"]), **body},
+            config=config,
+            call_id=tool_call_id,
+            note={"checkpoint_id": info.checkpoint_id if info is not None else ""},
         )
 
     def book_loan(self, config: RunnableConfig, tool_call_id: str, **body: Any) -> str:

@@ -18,6 +18,7 @@ from graphs.common.owners import caller_of
 from graphs.loan_underwriting import fields
 from graphs.loan_underwriting.asking import BadAnswer
 from graphs.loan_underwriting.inputs import read_answer
+from graphs.loan_underwriting.intake import AttemptExists
 from graphs.loan_underwriting.model import make_model
 from graphs.loan_underwriting.policy import load_policies
 from graphs.loan_underwriting.script import loan_script
@@ -355,6 +356,14 @@ def test_a_case_needs_documents_and_each_once(bank: LoanWorld) -> None:
         graph.invoke(application([]), applicant("none"), durability="sync")
     with pytest.raises(ValueError, match="given twice"):
         apply(graph, [*documents, documents[0]], applicant("twice"))
+
+
+def test_a_thread_is_one_attempt(bank: LoanWorld) -> None:
+    graph, documents = bank.graph(InMemorySaver()), bank.put_applicant()
+    apply(graph, documents)
+    with pytest.raises(AttemptExists, match="a new one gets a new suffix"):
+        apply(graph, documents)
+    assert len(bank.backoffice.effects("decision_record")) == 1
 
 
 def test_the_older_prompt_takes_a_year_to_date_total_for_the_month(bank: LoanWorld) -> None:
