@@ -214,8 +214,7 @@ def test_items_are_added_gone_and_changed_by_key(booking: View) -> None:
         ("lines", "hotel", "right"),
     ]
     assert told(changes) == [
-        "total      - 100.00 EUR",
-        "           + 340.00 EUR",
+        "total      ~ 100.00 EUR -> 340.00 EUR",
         "lines      ~ flight price: 200.00 EUR -> 250.00 EUR",
         "           - car: price 50.00 EUR",
         "           + hotel 2 nights: price 90.00 EUR",
@@ -234,10 +233,36 @@ def test_items_without_a_key_are_compared_by_their_place(booking: View) -> None:
     assert told(differing(booking, left, right)) == ["approvals  ~ 2 by: bob -> eve"]
 
 
+def test_the_currency_of_an_item_may_stand_beside_its_list(tmp_path: Path) -> None:
+    view = view_in(
+        tmp_path, "lists: {lines: {items: q.lines, fields: {value: {path: n, format: money, currency: q.currency}}}}"
+    )
+    lines = [{"n": 3}, {"n": 4, "q": {"currency": "USD"}}]
+    (shown,) = read_view_of(view, {"q": {"currency": "EUR", "lines": lines}}).lists
+    assert [value_text(item.fields[0]) for item in shown.items] == ["3.00 EUR", "4.00 USD"]
+
+
+def test_what_is_nothing_on_both_sides_does_not_differ_and_on_one_side_has_no_line(booking: View) -> None:
+    assert differing(booking, {"decision": {"outcome": ""}}, {"decision": {"outcome": None}}) == []
+    changes = differing(booking, {"decision": {"outcome": ""}}, {"decision": {"outcome": "yes"}})
+    assert told(changes) == ["decision   + yes"]
+    assert [row for each in changes for row in change_plain(each)] == [("view", "~", "decision", None, "yes")]
+
+
+def test_a_value_that_an_item_is_all_about_has_no_label(tmp_path: Path) -> None:
+    view = view_in(tmp_path, "lists: {read: {items: entries(f), key: key, fields: {value: value}}}")
+    left, right = {"f": {"name": "Ann", "born": "1990"}}, {"f": {"name": "Bob", "id": "4"}}
+    assert told(differing(view, left, right)) == [
+        "read       ~ name: Ann -> Bob",
+        "           - born: 1990",
+        "           + id: 4",
+    ]
+
+
 def test_another_currency_is_a_difference(booking: View) -> None:
     left, right = values(), values()
     right["quote"] = {**dict(right["quote"]), "currency": "USD"}  # type: ignore[call-overload]
-    assert told(differing(booking, left, right)) == ["total      - 100.00 EUR", "           + 100.00 USD"]
+    assert told(differing(booking, left, right)) == ["total      ~ 100.00 EUR -> 100.00 USD"]
 
 
 def test_long_sides_get_a_line_each_and_long_items_a_second_line(tmp_path: Path) -> None:
@@ -271,8 +296,7 @@ def test_state_that_the_view_tells_is_not_told_twice_and_all_the_rest_is(booking
     found = in_words(diff_tips(*tips), *tips, booking)
     assert diff_tips(*tips) == in_words(diff_tips(*tips), *tips, None)
     assert [str(part).rstrip() for part in human(found, 80)][1:] == [
-        "decision   - yes",
-        "           + no",
+        "decision   ~ yes -> no",
         "lines      ~ flight price: 0.01 EUR -> 0.02 EUR",
         "state      - decision.by: ann",
         "           + decision.by: bob",

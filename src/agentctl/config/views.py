@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -11,9 +10,8 @@ from typing import Final
 from agentctl.config.origins import Origin
 from agentctl.config.yamlfile import Section, read_yaml
 from agentctl.errors import ConfigError
-from agentctl.records.views import FORMATS, FUNCTIONS, FieldView, ListView, View
+from agentctl.records.views import FORMATS, FUNCTIONS, FieldView, ListView, View, is_code
 
-_CURRENCY: Final = re.compile(r"[A-Z]{3}")
 _MONEY: Final = ("money", "cents")
 
 
@@ -58,7 +56,7 @@ def _field(section: Section, name: str) -> FieldView:
     currency = own.text("currency") or ""
     if currency and chosen not in _MONEY:
         raise own.error("currency", f"is for format {' or '.join(_MONEY)}, not {chosen}")
-    if currency and not _CURRENCY.fullmatch(currency):
+    if currency and not is_code(currency):
         _expression(own, "currency")
     return FieldView(name, _expression(own, "path"), chosen, currency)
 

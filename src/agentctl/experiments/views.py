@@ -24,6 +24,7 @@ from agentctl.records.views import (
     ShownList,
     View,
     ViewChange,
+    is_code,
 )
 
 
@@ -75,17 +76,19 @@ def _compare_items(left: ShownList, right: ShownList) -> Iterator[ViewChange]:
 
 
 def _field_change(left: Shown, right: Shown) -> FieldChange | None:
-    if same(left.value, right.value) and left.currency == right.currency:
+    sides = _or_none(left), _or_none(right)
+    if sides == (None, None) or (same(left.value, right.value) and left.currency == right.currency):
         return None
-    return FieldChange(_or_none(left), _or_none(right))
+    return FieldChange(*sides)
 
 
 def _or_none(shown: Shown) -> Shown | None:
-    return None if shown.value is None else shown
+    """Returns what is shown, None for nothing: no value, or an empty text."""
+    return None if shown.value in (None, "") else shown
 
 
 def _all_of(item: ShownItem, side: str) -> tuple[FieldChange, ...]:
-    given = [shown for shown in item.fields if shown.value is not None]
+    given = [shown for shown in item.fields if _or_none(shown)]
     return tuple(FieldChange(each, None) if side == "left" else FieldChange(None, each) for each in given)
 
 
@@ -96,10 +99,11 @@ class _Reader:
         self._workflow = workflow
         self.problems: list[str] = []
 
-    def field(self, field: FieldView, data: object, name: str) -> Shown:
+    def field(self, field: FieldView, data: object, name: str, state: object = None) -> Shown:
+        """Returns a field of `data`; of an item of a list, its currency may stand in the `state` instead."""
         currency = field.currency
-        if currency and not (len(currency) == 3 and currency.isupper()):
-            found = self._search(currency, data, name)
+        if currency and not is_code(currency):
+            found = self._search(currency, data, name) or self._search(currency, state, name)
             currency = found if isinstance(found, str) else ""
         value = self._search(field.path, data, name)
         return Shown(field.name, value, field.format, currency, plain_path(field.path))
@@ -110,13 +114,13 @@ class _Reader:
             self._note(view.name, f"{view.items} is no list")
             found = None
         items = [item for item in found or () if item is not None]
-        shown = tuple(self._item(view, item, place) for place, item in enumerate(items, start=1))
+        shown = tuple(self._item(view, item, place, values) for place, item in enumerate(items, start=1))
         return ShownList(view.name, shown, plain_path(view.items, of_list=True))
 
-    def _item(self, view: ListView, item: object, place: int) -> ShownItem:
+    def _item(self, view: ListView, item: object, place: int, state: object) -> ShownItem:
         key = self._search(view.key, item, view.name) if view.key else place
         title = self._search(view.title, item, view.name) if view.title else None
-        fields = tuple(self.field(field, item, f"{view.name}.{field.name}") for field in view.fields)
+        fields = tuple(self.field(field, item, f"{view.name}.{field.name}", state) for field in view.fields)
         return ShownItem(_as_text(key), _as_text(title), fields)
 
     def _search(self, expression: str, data: object, name: str, *, inert: bool = False) -> object:

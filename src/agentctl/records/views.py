@@ -12,6 +12,11 @@ FUNCTIONS: Final = ("reply", "tool_calls", "entries", "from_json")
 """Functions that the expressions of a view have besides those of JMESPath."""
 
 
+def is_code(currency: str) -> bool:
+    """Returns whether the currency of a field is a code itself; else it is a JMESPath to one."""
+    return len(currency) == 3 and currency.isascii() and currency.isalpha() and currency.isupper()
+
+
 @dataclass(frozen=True, slots=True)
 class FieldView:
     """One labelled value.
@@ -20,7 +25,7 @@ class FieldView:
         name: Label.
         path: JMESPath, over the state's values or over an item of a list.
         format: How its text is made.
-        currency: Of money: a code such as `EUR`, or a JMESPath to it; '' where there is none.
+        currency: Of money: a code such as `EUR`, or a JMESPath to it, of an item also over the state; '' for none.
     """
 
     name: str
@@ -107,10 +112,14 @@ class FieldChange:
     right: Shown | None
 
     @property
+    def sides(self) -> tuple[Shown | None, Shown | None]:
+        """Left, then right."""
+        return self.left, self.right
+
+    @property
     def name(self) -> str:
         """Its label."""
-        shown = self.left or self.right
-        return shown.name if shown else ""
+        return next((side.name for side in self.sides if side), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 N_ITEMS = 10
 LONGEST_LABEL = 24
+SHORT = 48
+"""Two sides that are no longer together stand on one line."""
+
+VALUE = "value"
 INDENT = "  "
 _NONE = "-"
 
@@ -119,7 +123,13 @@ def _item_text(item: ShownItem) -> str:
 
 
 def _facts(fields: Iterable[Shown]) -> str:
-    return ", ".join(f"{field.name} {value_text(field)}" for field in fields if not _is_empty(field))
+    given = (field for field in fields if not _is_empty(field))
+    return ", ".join(" ".join((*_label(field.name), value_text(field))) for field in given)
+
+
+def _label(name: str) -> tuple[str, ...]:
+    """What stands before a value of an item: its label, but for the one value that an item is all about."""
+    return () if name == VALUE else (name,)
 
 
 def _called(key: str | None, title: str) -> str:
@@ -128,7 +138,7 @@ def _called(key: str | None, title: str) -> str:
 
 def label_width(changes: Sequence[ViewChange], least: int) -> int:
     """Returns the width of a column that holds the labels of changes."""
-    return max([least, *(min(len(clean(change.name)), LONGEST_LABEL) + 1 for change in changes)])
+    return max([least, *(min(len(clean(change.name)), LONGEST_LABEL) + 2 for change in changes)])
 
 
 def change_lines(changes: Sequence[ViewChange], width: int, label: int) -> Iterator[Text]:
@@ -167,18 +177,20 @@ def _signed(change: ViewChange, room: int) -> Iterator[tuple[str, str]]:
         yield from [(sign, together)] if len(together) + 2 <= room else [(sign, called), (sign, INDENT + facts)]
         return
     for each in change.fields:
-        yield from _both(each, "" if change.key is None else f"{change.key or change.title} {each.name}: ", room)
+        of_item = () if change.key is None else (change.key or change.title, *_label(each.name))
+        yield from _both(each, f"{' '.join(of_item)}: " if of_item else "", room)
 
 
 def _both(change: FieldChange, before: str, room: int) -> Iterator[tuple[str, str]]:
-    left, right = clean(value_text(change.left)), clean(value_text(change.right))
-    together = f"{before}{left} -> {right}"
-    if before and len(together) + 2 <= room:
-        yield "~", together
-        return
-    if change.left is not None:
+    left, right = (None if side is None or _is_empty(side) else clean(value_text(side)) for side in change.sides)
+    if left is not None and right is not None and len(left) + len(right) <= SHORT:
+        together = f"{before}{left} -> {right}"
+        if len(together) + 2 <= room:
+            yield "~", together
+            return
+    if left is not None:
         yield "-", before + left
-    if change.right is not None:
+    if right is not None:
         yield "+", before + right
 
 
