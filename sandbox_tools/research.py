@@ -75,7 +75,7 @@ class ResearchSandbox:
     _fetcher: Fetcher | None = field(default=None, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def web_search(self, query: str, limit: int = 6) -> str:
+    def web_search(self, query: str, limit: int = 5) -> str:
         """Searches the recorded web."""
         from fixtures.web.searching import search
 

@@ -16,7 +16,7 @@ class WebSearch(BaseModel):
     """Arguments of web_search."""
 
     query: str = Field(min_length=2, max_length=300, description="Key words.")
-    limit: int = Field(default=6, ge=1, le=20, description="Results at most.")
+    limit: int = Field(default=5, ge=1, le=20, description="Results at most.")
 
 
 class FetchPage(BaseModel):

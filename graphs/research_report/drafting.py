@@ -11,7 +11,7 @@ from graphs.research_report.evidence import Evidence, Said, notes_evidence, supp
 from graphs.research_report.notes import Note
 from graphs.research_report.plan import SubQuestion
 from graphs.research_report.report import Confidence, Finding, Report, Source
-from graphs.research_report.text import is_hedged
+from graphs.research_report.text import is_hedged, is_second_hand, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def draft_report(
     quotes: dict[str, list[str]] = {}
     open_questions = []
     for item in plan:
-        chosen = _chosen(evidence, evidence.said(item.id))
+        chosen = _chosen(evidence, evidence.said(item.id), item)
         if not chosen:
             open_questions.append(_open_question(item, notes, summaries.get(item.id)))
             continue
@@ -69,16 +69,34 @@ def draft_report(
     )
 
 
-def _chosen(evidence: Evidence, said: Sequence[Said]) -> list[Said]:
-    """Picks the newest quote, those that say the same, and those that contradict them."""
+def _chosen(evidence: Evidence, said: Sequence[Said], item: SubQuestion) -> list[Said]:
+    """Picks the best quote, those that say the same, and those that contradict them.
+
+    The best is first-hand, not old, no copy, closest to what is asked, and of those the newest. Copies are not cited
+    beside their original.
+    """
     if not said:
         return []
-    newest = max(said, key=lambda each: evidence.pages[each.source_id].published_on or "")
-    agreed = supporting(newest.quote, [newest, *said])
+    asked = words(item.text)
+    best = max(
+        said,
+        key=lambda each: (
+            not is_second_hand(each.quote),
+            not evidence.is_old(each.source_id),
+            evidence.is_original(each.source_id),
+            len(asked & words(each.quote)),
+            evidence.pages[each.source_id].published_on or "",
+        ),
+    )
+    agreed = [
+        each
+        for each in supporting(best.quote, [best, *said])
+        if each.source_id == best.source_id or evidence.independent([best.source_id, each.source_id]) == 2
+    ]
     cited: dict[str, list[str]] = {}
     for each in agreed:
         cited.setdefault(each.source_id, []).append(each.quote)
-    against = {each.source_id: each for each in evidence.contradicting(newest.sub_question, cited)}
+    against = {each.source_id: each for each in evidence.contradicting(best.sub_question, cited)}
     return [*agreed, *against.values()]
 
 

@@ -87,14 +87,20 @@ class Evidence:
 
     def _contradict(self, source: str, quote: str, other: str, against: str) -> bool:
         """Two sentences contradict, unless one page is so much older that the newer one supersedes it."""
-        return contradict(quote, against) and not self._is_superseded(source, other)
+        years = (self._date(source)[:4], self._date(other)[:4])
+        return contradict(quote, against, years=years) and not self._is_superseded(source, other)
 
     def _is_superseded(self, source: str, other: str) -> bool:
-        dates = [page.published_on for each in (source, other) if (page := self.pages.get(each)) and page.published_on]
-        if len(dates) < 2:
-            return False
-        one, two = (date.fromisoformat(each) for each in dates)
-        return abs((one - two).days) > self.old_after_days
+        dates = [date.fromisoformat(each) for each in (self._date(source), self._date(other)) if each]
+        return len(dates) == 2 and abs((dates[0] - dates[1]).days) > self.old_after_days
+
+    def _date(self, source: str) -> str:
+        page = self.pages.get(source)
+        return (page.published_on if page else None) or ""
+
+    def is_original(self, source: str) -> bool:
+        """Tells whether a source is not known to be a copy of another."""
+        return self._origin(source) == source
 
     def _origin(self, source: str) -> str:
         root = origins(self.pages.values()).get(source, source)

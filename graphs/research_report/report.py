@@ -64,3 +64,18 @@ def report_sha256(report: Report) -> str:
     """Returns the hash by which a report is known: the same for the same contents, however they were written."""
     text = json.dumps(report.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def report_text(report: Report, outcome: str) -> str:
+    """Writes a report as people read it; `outcome` says whether it was published."""
+    findings = [
+        f"{finding.id} ({', '.join([finding.confidence, *finding.flags])}): {finding.statement} "
+        f"[{', '.join(finding.sources)}]"
+        for finding in report.findings
+    ]
+    changes = [
+        f"Since the last version {change.finding} is {change.kind}: {change.detail}" for change in report.changes
+    ]
+    questions = [f"Open: {question}" for question in report.open_questions]
+    sources = [f"[{source.id}] {source.title}, {source.url}, read on {source.accessed_on}" for source in report.sources]
+    return "\n".join([f"{report.title} ({outcome})", *findings, *changes, *questions, *sources])

@@ -10,7 +10,7 @@ _PUNCTUATION = str.maketrans(
 )
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _WORD = re.compile(r"[a-zäöüßéèà]+|\d[\d.,]*", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-ZÄÖÜ0-9])|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(A-ZÄÖÜ0-9])|\n+(?![a-zäöüß])")
 _STOP = frozenset(
     re.findall(
         r"\w+",
@@ -22,7 +22,7 @@ _STOP = frozenset(
 )
 _HEDGES = re.compile(
     r"\b(?:may|might|could|perhaps|possibly|reportedly|allegedly|likely|unlikely|expects?|expected|plans?|planned|"
-    r"estimates?|estimated|suggests?|appears?|seems?|preliminary|provisional|unconfirmed|draft|proposed|up to)\b",
+    r"estimates?|estimated|suggests?|appears?|seems?|preliminary|provisional|unconfirmed|draft|proposed)\b",
     re.IGNORECASE,
 )
 _DEFINITE = (
@@ -33,11 +33,16 @@ _DEFINITE = (
     ),
     (
         re.compile(
-            r"\b(?:perhaps|possibly|reportedly|allegedly|likely|up to|an estimated|estimated|preliminary)\s+",
+            r"\b(?:perhaps|possibly|reportedly|allegedly|likely|an estimated|estimated|preliminary)\s+",
             re.IGNORECASE,
         ),
         "",
     ),
+)
+_SECOND_HAND = re.compile(r"\b(?:said|says|according to|reported|told|claims?|heard)\b", re.IGNORECASE)
+_QUANTITY = re.compile(
+    r"\b(?:number|how many|how much|share|price|prices|cost|costs|rate|percentage|amount|size|capacity)\b",
+    re.IGNORECASE,
 )
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ies", "es", "ed", "s")
 _MIN_STEM = 4
@@ -56,8 +61,8 @@ def contains(text: str, quote: str) -> bool:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits text into sentences; lines, as of lists and tables, are sentences of their own."""
-    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+    """Splits text into sentences; lines, as of lists and tables, are their own, unless they go on in lower case."""
+    return [" ".join(part.split()) for part in _SENTENCE_END.split(text) if part.strip()]
 
 
 def words(text: str) -> frozenset[str]:
@@ -75,6 +80,16 @@ def overlap(left: str, right: str) -> float:
 def is_hedged(text: str) -> bool:
     """Tells whether a text says of itself that it is not certain."""
     return _HEDGES.search(text) is not None
+
+
+def is_second_hand(text: str) -> bool:
+    """Tells whether a sentence passes on what somebody else says."""
+    return _SECOND_HAND.search(text) is not None
+
+
+def asks_for_figure(text: str) -> bool:
+    """Tells whether a question asks for a quantity, which only a figure answers."""
+    return _QUANTITY.search(text) is not None
 
 
 def without_hedges(text: str) -> str:

@@ -51,7 +51,7 @@ class ProductionTools:
             {"web_search": self.web_search, "fetch_page": self.fetch_page, "publish_report": self.publish_report}
         )
 
-    def web_search(self, query: str, config: RunnableConfig, limit: int = 6) -> str:
+    def web_search(self, query: str, config: RunnableConfig, limit: int = 5) -> str:
         """Searches the web."""
         return self._ask("web_search", {"query": query, "limit": limit}, config)
 

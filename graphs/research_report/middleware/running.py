@@ -92,4 +92,5 @@ def _filled(text: str, policy: Policy) -> str:
         max_searches=policy.max_searches,
         max_pages=policy.max_pages,
         max_quotes=policy.max_quotes_per_page,
+        n_results=policy.n_results,
     )

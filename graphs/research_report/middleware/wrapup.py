@@ -20,9 +20,9 @@ from graphs.research_report.middleware.planning import searched
 from graphs.research_report.notes import DRAFT, content, read_notes
 from graphs.research_report.plan import SubQuestion, sub_questions
 from graphs.research_report.policy import Policy
-from graphs.research_report.report import Report
+from graphs.research_report.report import Report, report_sha256, report_text
 from graphs.research_report.revising import after_problems
-from graphs.research_report.state import ResearchState
+from graphs.research_report.state import Outcome, ResearchState
 
 _ROUNDS = 3
 
@@ -46,18 +46,25 @@ class WrapUp(AgentMiddleware[Any, None, Any]):
 
     def after_agent(self, state: Mapping[str, Any], runtime: Runtime[None]) -> dict[str, Any] | None:
         """Ends the run."""
-        if (published := published_report(state["messages"])) is not None:
-            runtime.stream_writer({"progress": "report published"})
-            return {"structured_response": published, "outcome": "published"}
-        given = state.get("structured_response")
-        report = given if isinstance(given, Report) else self._best_so_far(state)
-        runtime.stream_writer({"progress": "report ready, not published"})
-        outcome = "unpublished" if isinstance(given, Report) else "partial"
-        return {"structured_response": self._held(state, report), "outcome": outcome}
+        outcome, report = self._ended(state)
+        runtime.stream_writer({"progress": f"report {outcome}"})
+        return {
+            "structured_response": report,
+            "outcome": outcome,
+            "messages": [AIMessage(report_text(report, outcome), id=f"report:{report_sha256(report)[:12]}")],
+        }
 
     async def aafter_agent(self, state: Mapping[str, Any], runtime: Runtime[None]) -> dict[str, Any] | None:
         """The same, where the graph runs async."""
         return self.after_agent(state, runtime)
+
+    def _ended(self, state: Mapping[str, Any]) -> tuple[Outcome, Report]:
+        if (published := published_report(state["messages"])) is not None:
+            return "published", published
+        given = state.get("structured_response")
+        if isinstance(given, Report):
+            return "unpublished", self._held(state, given)
+        return "partial", self._held(state, self._best_so_far(state))
 
     def _best_so_far(self, state: Mapping[str, Any]) -> Report:
         brief, files = read_brief(state), state.get("files") or {}

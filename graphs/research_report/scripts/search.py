@@ -17,7 +17,7 @@ from agentctl.testing import Turn
 from graphs.research_report.figures import figures
 from graphs.research_report.notes import Note, Page, Quote, as_json, origins
 from graphs.research_report.scripts.reading import Answered, calls, given, human_texts, number_in, system_text
-from graphs.research_report.text import sentences, without_hedges, words
+from graphs.research_report.text import asks_for_figure, sentences, without_hedges, words
 
 # At temperature 1 this share of turns looks at the first result only.
 SLIP_RATE = 0.4
@@ -27,37 +27,44 @@ _LINE = r"^{}: (.+)$"
 
 
 def search_script(turn: Turn) -> AIMessage:
-    """Plays one turn of a search subagent."""
-    searched = calls(turn.messages, "web_search")
-    if (query := _next_query(turn, searched)) is not None:
-        limit = number_in(system_text(turn.messages), r"at most (\d+) results", 6)
-        return AIMessage("", tool_calls=[turn.call("web_search", {"query": query, "limit": limit})])
-    fetched = calls(turn.messages, "fetch_page")
-    if not fetched and (urls := _pages_to_read(turn, searched)):
-        return AIMessage("", tool_calls=[turn.call("fetch_page", {"url": url}, n) for n, url in enumerate(urls)])
-    notes = _notes(turn, fetched)
-    if notes and not calls(turn.messages, "write_file"):
+    """Plays one turn of a search subagent; where nothing that was read answers, it searches in other words."""
+    searched, fetched = calls(turn.messages, "web_search"), calls(turn.messages, "fetch_page")
+    if not searched:
+        known = [_fetch(turn, url, n) for n, url in enumerate(_known(turn.messages), 1)]
+        return AIMessage("", tool_calls=[_search(turn, 0), *known])
+    if _has_just_searched(turn.messages) and (urls := _pages_to_read(turn, searched, fetched)):
+        return AIMessage("", tool_calls=[_fetch(turn, url, n) for n, url in enumerate(urls)])
+    notes, written = _notes(turn, fetched), calls(turn.messages, "write_file")
+    is_answered = any(note.quotes for note in notes)
+    if not is_answered and not written and len(searched) < _n_searches(turn):
+        return AIMessage("", tool_calls=[_search(turn, len(searched))])
+    if notes and not written:
         return AIMessage("", tool_calls=[_write(turn, note, n) for n, note in enumerate(notes)])
     return AIMessage(_summary(turn, notes, searched, fetched))
+
+
+def _search(turn: Turn, number: int) -> ToolCall:
+    limit = number_in(system_text(turn.messages), r"the first (\d+) results", 5)
+    return turn.call("web_search", {"query": _queries(turn.messages)[number], "limit": limit})
+
+
+def _fetch(turn: Turn, url: str, position: int) -> ToolCall:
+    return turn.call("fetch_page", {"url": url}, position)
 
 
 def _write(turn: Turn, note: Note, position: int) -> ToolCall:
     return turn.call("write_file", {"file_path": note.path, "content": as_json(note)}, position)
 
 
-def _next_query(turn: Turn, searched: Sequence[Answered]) -> str | None:
-    """Returns what to search next: broader while nothing was found, None when done."""
+def _n_searches(turn: Turn) -> int:
     queries = _queries(turn.messages)
-    allowed = number_in(system_text(turn.messages), r"at most (\d+) searches", len(queries))
-    if _results(searched) or calls(turn.messages, "fetch_page", "write_file"):
-        return None
-    return queries[len(searched)] if len(searched) < min(len(queries), allowed) else None
+    return min(len(queries), number_in(system_text(turn.messages), r"at most (\d+) searches", len(queries)))
 
 
 def _queries(messages: Sequence[BaseMessage]) -> list[str]:
+    """Returns what to search for: the aspect, then with the words of the question, then the question alone."""
     aspect, question = _aspect(messages), _question(messages)
-    wordings = [f"{aspect} {question}" if words(aspect) - words(question) else question, aspect, question]
-    return list(dict.fromkeys(_key_words(wording) for wording in wordings))
+    return list(dict.fromkeys(_key_words(wording) for wording in (aspect, f"{aspect} {question}", question)))
 
 
 def _key_words(text: str) -> str:
@@ -65,15 +72,25 @@ def _key_words(text: str) -> str:
     return " ".join(dict.fromkeys(word.strip(".") for word in kept))[:300] or text[:300]
 
 
-def _pages_to_read(turn: Turn, searched: Sequence[Answered]) -> list[str]:
-    allowed = number_in(system_text(turn.messages), r"and (\d+) pages", 4)
+def _has_just_searched(messages: Sequence[BaseMessage]) -> bool:
+    latest = next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
+    return latest is not None and any(call["name"] == "web_search" for call in latest.tool_calls)
+
+
+def _pages_to_read(turn: Turn, searched: Sequence[Answered], fetched: Sequence[Answered]) -> list[str]:
+    allowed = number_in(system_text(turn.messages), r"and (\d+) pages", 8) - len(fetched)
     trusted, blocked = _list(turn.messages, "Trusted domains"), _list(turn.messages, "Blocked domains")
-    results = [result for result in _results(searched) if not _is_of(result["url"], blocked)]
-    results.sort(key=lambda result: not _is_of(result["url"], trusted))
-    found = [str(result["url"]) for result in results]
+    read = {str(each.args["url"]) for each in fetched}
+    urls = list(dict.fromkeys(str(result["url"]) for result in _results(searched)))
+    found = [url for url in urls if url not in read and not _is_of(url, blocked)]
+    found.sort(key=lambda url: not _is_of(url, trusted))
     if turn.slips(SLIP_RATE):
         found = found[:1]
-    return list(dict.fromkeys([*_list(turn.messages, "Known sources"), *found]))[:allowed]
+    return found[: max(allowed, 0)]
+
+
+def _known(messages: Sequence[BaseMessage]) -> list[str]:
+    return _list(messages, "Known sources")
 
 
 def _results(searched: Sequence[Answered]) -> list[dict[str, Any]]:
@@ -125,13 +142,16 @@ def _page(document: dict[str, Any]) -> Page | None:
 
 
 def _quotes(messages: Sequence[BaseMessage], text: str, most: int) -> list[str]:
-    """Picks the sentences that speak of the sub-question: at least half of its words, figures before none."""
+    """Picks the sentences that answer: at least half of the aspect's words, and a figure where one is asked for."""
     aspect, question = words(_aspect(messages)), words(_question(messages))
-    needed = max(1, math.ceil(len(aspect) / 2))
+    needed, needs_figure = max(1, math.ceil(len(aspect) / 2)), asks_for_figure(_aspect(messages))
     scored = [
         (-(2 * len(aspect & mine) + len(question & mine) + (1 if figures(sentence) else 0)), place, sentence)
         for place, sentence in enumerate(sentences(text))
-        if len(sentence) <= _LONGEST_QUOTE and len((mine := words(sentence)) & aspect) >= needed
+        if len(sentence) <= _LONGEST_QUOTE
+        and len((mine := words(sentence)) & aspect) >= needed
+        and sentence.rstrip("\"'").endswith((".", "!"))
+        and (figures(sentence) or not needs_figure)
     ]
     return [sentence for _, _, sentence in sorted(scored)[:most]]
 
