@@ -26,6 +26,8 @@ from tests.support.postgres import running_postgres
 
 N_RUNS = 3
 N_SMALL = 15
+N_GIGABYTE = 34
+"""How many threads of 1,000 checkpoints of `chat`, with their writes, take a gigabyte."""
 _TELLING_S = 0.05
 LENGTHS = {"chat": (1000, 5000), "growing": (1000, 2400)}
 GOALS = {
@@ -76,6 +78,8 @@ def _all_rows(bench: Bench, folder: str, postgres: str) -> Iterator[Row]:
         yield from bench.histories(store)
         yield from bench.single(store)
     yield from bench.long(f"{folder}/bench.sqlite")
+    for store in (f"{folder}/large.sqlite", postgres):
+        yield from bench.large(store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,23 @@ class Bench:
         _write(path, "lengthen", "chat-5000", "chat-20000", 4)
         command = _agentctl("history", "chat-20000", "--store", path)
         yield self._ours("history of 20,000", path, command, "<= 80 MB")
+
+    def large(self, store: str) -> Iterator[Row]:
+        """Measures a whole store; on Postgres the threads of the other measurements are in it too."""
+        _write(store, "make", "chat", "large", max(1000 // self.shorter, 20))
+        _write(store, "multiply", "large", N_GIGABYTE - 1)
+        what = "1 GB" if self.shorter == 1 else f"{1000 // self.shorter} MB"
+        threads = _agentctl("threads", "--limit", "0", "--store", store)
+        yield self._ours(f"threads of {what}", store, threads, "no state read, <= 2 s")
+        commands = {
+            "ours": _agentctl("size", "--top", "0", "--store", store),
+            "reference": [*_stock(store, "chat", "large"), "--sizes"],
+        }
+        timings = self.processes.alternate(commands, N_RUNS, slow=["reference"])
+        ours, reference = timings["ours"], timings["reference"]
+        if ours.n_lines != reference.n_lines:
+            raise RuntimeError(f"{store}: {ours.n_lines} threads measured, the stock API has {reference.n_lines}")
+        yield _row(f"size of {what}", store, ours, "list and pack", reference, "no state read, memory flat")
 
     def _history(self, store: str, kind: str, length: int) -> Row:
         thread = f"{kind}-{length}"

@@ -5,6 +5,7 @@
 Usage: python -m benchmarks.threads STORE make KIND THREAD N_CHECKPOINTS
                                           branches THREAD N_MESSAGES     (prints both ids)
                                           lengthen SOURCE THREAD TIMES   (SQLite)
+                                          multiply SOURCE TIMES
 """
 
 from __future__ import annotations
@@ -120,6 +121,35 @@ def lengthen(path: str, source: str, thread: str, times: int) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
+_TABLES = {
+    "checkpoints": ("checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "type", "checkpoint", "metadata"),
+    "writes": ("checkpoint_ns", "checkpoint_id", "task_id", "task_path", "idx", "channel", "type", "value"),
+}
+_POSTGRES_TABLES = {
+    "checkpoints": _TABLES["checkpoints"],
+    "checkpoint_blobs": ("checkpoint_ns", "channel", "version", "type", "blob"),
+    "checkpoint_writes": (*_TABLES["writes"][:-1], "blob"),
+}
+
+
+def multiply(store: str, source: str, times: int) -> None:
+    """Copies a thread's rows under `times` other names, SOURCE-1 and so on."""
+    is_postgres = store.startswith("postgresql://")
+    mark, tables = ("%s", _POSTGRES_TABLES) if is_postgres else ("?", _TABLES)
+    with open_saver(store) as saver:
+        run = saver.conn.execute
+        for number in range(1, times + 1):
+            for table, columns in tables.items():
+                names = ", ".join(columns)
+                run(
+                    f"INSERT INTO {table} (thread_id, {names}) SELECT {mark}, {names} FROM {table}"
+                    f" WHERE thread_id = {mark}",
+                    (f"{source}-{number}", source),
+                )
+            saver.conn.commit()
+        run("ANALYZE" if is_postgres else "PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def _later(checkpoint_id: str | None, turn: int) -> str | None:
     """Returns an id with the same tail and a later time."""
     return None if checkpoint_id is None else f"{int(checkpoint_id[:8], 16) + turn:08x}{checkpoint_id[8:]}"
@@ -138,6 +168,8 @@ def main() -> None:
                 print(*make_branches(saver, thread, int(n_messages)))
         case ["lengthen", source, thread, times]:
             lengthen(store, source, thread, int(times))
+        case ["multiply", source, times]:
+            multiply(store, source, int(times))
 
 
 if __name__ == "__main__":

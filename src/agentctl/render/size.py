@@ -134,10 +134,12 @@ def bar(part: int, whole: int, width: int) -> str:
 def _projected(projection: Projection, report: SizeReport) -> Iterator[str]:
     assumed, mean = projection.assumed, words(round(projection.bytes_per_thread))
     kept = f"{projection.n_threads_kept:,.0f} threads"
-    yield f"projection, if threads stay as large as these {report.n_threads:,} are"
+    n_threads = report.n_threads
+    yield f"projection, if threads stay as large as {'this one is' if n_threads == 1 else f'these {n_threads:,} are'}"
+    spread = f" (median {words(round(projection.median_bytes))}, largest {words(projection.largest_bytes)})"
     yield (
-        f"  a thread   {mean} = {words(report.total.stored_bytes)} / {count(report.n_threads, 'thread')}"
-        f" (median {words(round(projection.median_bytes))}, largest {words(projection.largest_bytes)})"
+        f"  a thread   {mean} = {words(report.total.stored_bytes)} / {count(n_threads, 'thread')}"
+        f"{spread if n_threads > 1 else ''}"
     )
     yield f"  kept       {kept} = {assumed.threads_per_day:,g} a day x {assumed.retention_days:,g} days"
     yield f"  stored     {words(round(projection.value_bytes))} = {kept} x {mean}"
@@ -299,7 +301,9 @@ _THREAD = _Shown(Column("thread", shrink_to=12, style="cyan"), lambda item: item
 _NS = _Shown(Column("namespace", shrink_to=10), lambda item: item.ns or "")
 _CHECKPOINTS = _Shown(Column("checkpoints", right=True), lambda item: _some(item.n_checkpoints))
 _WRITES = _Shown(Column("writes", right=True), lambda item: words(item.write_bytes) if item.write_bytes else "")
-_PAYLOAD = _Shown(Column("newest", right=True), lambda item: words(item.payload_bytes or 0))
+_PAYLOAD = _Shown(
+    Column("newest", right=True), lambda item: "" if item.payload_bytes is None else words(item.payload_bytes)
+)
 _ONCE = _Shown(Column("once", right=True), lambda item: words(item.payload_bytes or 0))
 _STORED = _Shown(Column("stored", right=True), lambda item: words(item.stored_bytes))
 _TIMES = _Shown(Column("times", right=True), lambda item: _times(item.amplification))

@@ -230,18 +230,18 @@ class PostgresSizes:
 def _blob_channels(mine: str) -> str:
     """Returns the query of channels whose values are blobs: each stored once a version, held by many checkpoints."""
     stored = (
-        "SELECT thread_id, checkpoint_ns, channel, count(*) AS n, coalesce(sum(octet_length(blob)), 0) AS n_bytes,"
-        " (array_agg(coalesce(octet_length(blob), 0) ORDER BY length(version) DESC, version DESC))[1] AS newest"
+        "SELECT thread_id, checkpoint_ns, channel, count(*) AS n, coalesce(sum(octet_length(blob)), 0) AS n_bytes"
         f" FROM {{blobs}} WHERE {mine} AND type <> 'empty' GROUP BY 1, 2, 3"
     )
     held = (
-        "SELECT c.thread_id, c.checkpoint_ns, v.channel, count(*) AS n"
-        f" FROM (SELECT thread_id, checkpoint_ns, checkpoint FROM {{checkpoints}} WHERE {mine}) AS c"
+        "SELECT c.thread_id, c.checkpoint_ns, v.channel, count(*) AS n,"
+        " (array_agg(coalesce(octet_length(b.blob), 0) ORDER BY c.checkpoint_id DESC))[1] AS newest"
+        f" FROM (SELECT thread_id, checkpoint_ns, checkpoint_id, checkpoint FROM {{checkpoints}} WHERE {mine}) AS c"
         f" CROSS JOIN LATERAL {_VERSIONS} JOIN {{blobs}} b ON {_BLOB_OF_VERSION} GROUP BY 1, 2, 3"
     )
     return (
         f"SELECT {_PATH}, channel, coalesce(sum(held.n), 0)::bigint, sum(stored.n)::bigint, sum(n_bytes)::bigint,"
-        f" sum(newest)::bigint FROM ({stored}) AS stored"
+        f" coalesce(sum(newest), 0)::bigint FROM ({stored}) AS stored"
         f" LEFT JOIN ({held}) AS held USING (thread_id, checkpoint_ns, channel) GROUP BY 1, 2"
     )
 
