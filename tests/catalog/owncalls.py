@@ -45,7 +45,7 @@ class Income(TypedDict, total=False):
     income: dict[str, Any]
 
 
-def lender(*, bank_is_down: bool = False) -> ToolRegistry:
+def lender() -> ToolRegistry:
     """The tools; each answers with JSON text and counts itself in `WORLD`."""
     tools = ToolRegistry()
 
@@ -71,8 +71,6 @@ def lender(*, bank_is_down: bool = False) -> ToolRegistry:
     @tools.register(effect="read")
     def fetch_statements(person: str) -> str:
         """Fetches bank statements."""
-        if bank_is_down:
-            raise ValueError("the bank is down")
         return ran("fetch_statements", months=3, credits=[900, 900, 900])
 
     @tools.register(effect="read")
@@ -83,13 +81,14 @@ def lender(*, bank_is_down: bool = False) -> ToolRegistry:
     return tools
 
 
-def underwriting(saver: Saver | None, tools: ToolRegistry, *, asks: bool = False) -> Any:
+def underwriting(saver: Saver | None, tools: ToolRegistry, *, asks: bool = False, fails: bool = False) -> Any:
     """The graph: `plan -> read x3 -> merge -> bureau || income (fetch -> match) -> score`.
 
     Args:
         saver: Where its threads go.
         tools: The registry that its nodes call.
         asks: Whether `match` asks for the employer before it calls.
+        fails: Whether `fetch` raises before it calls.
     """
 
     def read(state: Application, config: RunnableConfig) -> Application:
@@ -109,6 +108,8 @@ def underwriting(saver: Saver | None, tools: ToolRegistry, *, asks: bool = False
         }
 
     def fetch(state: Income, config: RunnableConfig) -> Income:
+        if fails:
+            raise ValueError("the bank is down")
         called = call_tool(tools, "fetch_statements", {"person": state["person"]}, id="statements:1", config=config)
         return {"income": {"monthly": max(called.content["credits"])}, "calls": called.messages}
 
@@ -152,7 +153,7 @@ CASES = (
     case("own calls", lambda saver: underwriting(saver, lender()), _apply, "calls that nodes make, in every shape"),
     case(
         "own calls failing",
-        lambda saver: underwriting(saver, lender(bank_is_down=True)),
+        lambda saver: underwriting(saver, lender(), fails=True),
         lambda graph, thread: go_failing(graph, thread, {"person": "p-1"}),
         "a branch that made calls beside one that raised",
     ),
