@@ -104,7 +104,15 @@ class Network:
 
 
 def _first_of_each(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    return {name.decode("ascii").lower(): value.decode("latin-1") for name, value in reversed(headers)}
+    return {name.decode("ascii").lower(): _decoded(value) for name, value in reversed(headers)}
+
+
+def _decoded(value: bytes) -> str:
+    """Decodes a header: UTF-8, as servers send it, or what the standard says."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _bounded(chunks: Iterator[bytes], headers: dict[str, str], max_bytes: int) -> bytes:

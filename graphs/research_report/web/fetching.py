@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from urllib.parse import urljoin
 
 from graphs.research_report.web.connecting import Deadline
 from graphs.research_report.web.copies import Originals, SeenTexts
@@ -15,7 +14,7 @@ from graphs.research_report.web.pages import Content, Page, Unreadable, Why, sou
 from graphs.research_report.web.reading import Reading, decoded, read
 from graphs.research_report.web.robots import MAX_BYTES as MAX_ROBOTS_BYTES
 from graphs.research_report.web.robots import Robots
-from graphs.research_report.web.urls import MAX_URL_CHARS, normalise
+from graphs.research_report.web.urls import MAX_URL_CHARS, normalise, resolved
 
 AGENT = "agentctl-research"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -29,7 +28,8 @@ class Limits:
     """How much of a page is taken.
 
     Attributes:
-        timeout_s: For everything: names, robots.txt, redirects, body.
+        timeout_s: For everything that is asked for: robots.txt, redirects, body, and the pages of a PDF. A resolver
+            has a time-out of its own.
         max_bytes: Of a body, as it comes and as it is after decompression.
         max_redirects: In a row.
         max_text_chars: Longer texts are cut at the end of a line.
@@ -80,7 +80,8 @@ class Fetcher:
             asked = normalise(url)
             deadline = Deadline(self._clock() + self._limits.timeout_s, self._clock)
             final, answer = self._followed(asked, deadline)
-            content = read(answer.body, answer.headers.get("content-type", ""), self._limits.reading)
+            content_type = answer.headers.get("content-type", "")
+            content = read(answer.body, content_type, self._limits.reading, deadline.left_s)
         except Unreadable as unreadable:
             return Page(asked, self._today(), unreadable.declared, reason=str(unreadable))
         return self._page(final, content)
@@ -111,7 +112,7 @@ class Fetcher:
             if target is None:
                 _check_status(answer.status)
                 return at, answer
-            at = normalise(urljoin(at, target))
+            at = resolved(at, target)
         raise Unreadable(Why.REDIRECTS, f"it redirects more than {self._limits.max_redirects} times")
 
     def _robots_txt(self, origin: str, deadline: Deadline) -> str | None:
@@ -122,7 +123,7 @@ class Fetcher:
             target = answer.headers.get("location") if answer.status in _REDIRECTS else None
             if target is None:
                 break
-            at = normalise(urljoin(at, target))
+            at = resolved(at, target)
         if answer.status >= 500:
             raise Unreadable(Why.ROBOTS, f"{origin} does not say what robots may read (HTTP {answer.status})")
         return decoded(answer.body, "charset=utf-8") if answer.status < 300 else None

@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
-_NEVER_SHOWN = (
-    "script",
-    "style",
-    "noscript",
-    "template",
-    "iframe",
-    "object",
-    "embed",
-    "svg",
-    "canvas",
-    "audio",
-    "video",
-    "dialog",
+from graphs.research_report.web.pages import Unreadable, Why
+from graphs.research_report.web.stylesheets import Hidden, hidden_by, hides
+
+_NEVER_SHOWN = frozenset(
+    {
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "iframe",
+        "object",
+        "embed",
+        "svg",
+        "canvas",
+        "audio",
+        "video",
+        "dialog",
+    }
 )
-_NEVER_SHOWN_XPATH = " | ".join(f"//{tag}" for tag in _NEVER_SHOWN) + " | //input[@type='hidden']"
-_HIDDEN_XPATH = "//*[@hidden or @aria-hidden='true']"
-_HIDING = re.compile(
-    r"display:none|visibility:(hidden|collapse)|content-visibility:hidden|opacity:0*(\.0+)?%?(;|!|$)"
-    r"|font-size:0*(\.0+)?(px|em|rem|pt|%)?(;|!|$)|(text-indent|left|top|right|margin-left|margin-top):-\d{3,}"
-    r"|clip:rect\(0|clip-path:(inset\((50|100)%|circle\(0)|transform:scale\(0\)|color:transparent"
-)
-_NO_SIZE = re.compile(r"(^|;)(max-)?(height|width):0(px|em|rem|%)?(;|!|$)")
-_OVERFLOW = re.compile(r"overflow(-[xy])?:(hidden|clip)")
-_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_AT_BLOCK = re.compile(r"@[^{;]*(;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})")
-_SIMPLE = re.compile(r"(?P<tag>[a-z][a-z0-9]*)?(?P<marks>([.#][\w-]+)*)", re.IGNORECASE)
 
 
-def parse(text: str) -> HtmlElement | None:
-    """Parses a page; None where nothing is left of it.
+def parse(text: str, max_elements: int) -> HtmlElement:
+    """Parses a page.
 
     Args:
         text: The page, decoded.
+        max_elements: How many it may have: extraction takes a second for some ten thousand.
+
+    Raises:
+        Unreadable: nothing is left of it, or it has too many elements.
     """
     # Bytes and an explicit encoding: lxml refuses a str that declares one.
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=False)
     try:
         tree = document_fromstring(text.encode("utf-8", "replace"), parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError):
-        return None
-    return tree if isinstance(tree, HtmlElement) else None
+    except (etree.ParserError, etree.XMLSyntaxError) as error:
+        raise Unreadable(Why.EMPTY, "there is no text in it") from error
+    if sum(1 for _ in tree.iter()) > max_elements:
+        raise Unreadable(Why.SIZE, f"it has more than {max_elements} elements")
+    return tree
 
 
 def without_hidden(tree: HtmlElement) -> HtmlElement:
@@ -58,50 +55,26 @@ def without_hidden(tree: HtmlElement) -> HtmlElement:
     Hidden is what the element itself, its inline style or a style sheet inside the page hides; style sheets that the
     page would load are not loaded.
     """
-    hidden_selectors = list(_hiding_selectors(tree))
-    for element in tree.xpath(_NEVER_SHOWN_XPATH):
-        _drop(element)
-    for element in tree.xpath(_HIDDEN_XPATH):
-        _drop(element)
-    for element in tree.xpath("//*[@style]"):
-        if hides(element.get("style", "")):
-            _drop(element)
-    for selector in hidden_selectors:
-        for element in tree.xpath(selector):
-            _drop(element)
+    hidden = hidden_by(style.text or "" for style in tree.iter("style"))
+    for element in [each for each in tree.iter(etree.Element) if _is_hidden(each, hidden)]:
+        # `drop_tree` keeps the text behind the element; a root has no parent to drop it from.
+        if element.getparent() is not None:
+            element.drop_tree()
     return tree
 
 
-def hides(declarations: str) -> bool:
-    """Tells whether CSS declarations make an element invisible."""
-    text = re.sub(r"\s+", "", _COMMENT.sub("", declarations)).lower()
-    return bool(_HIDING.search(text) or (_NO_SIZE.search(text) and _OVERFLOW.search(text)))
-
-
-def _hiding_selectors(tree: HtmlElement) -> Iterator[str]:
-    for style in tree.xpath("//style"):
-        # Rules inside @media and its like hold for some readers only.
-        sheet = _AT_BLOCK.sub("", _COMMENT.sub("", style.text or ""))
-        for selectors, declarations in _RULE.findall(sheet):
-            if hides(declarations):
-                yield from filter(None, map(_xpath, selectors.split(",")))
-
-
-def _xpath(selector: str) -> str | None:
-    """Returns the XPath of a selector of one element, None for a relation between several."""
-    found = _SIMPLE.fullmatch(selector.strip())
-    if found is None or not found[0] or (found["tag"] or "").lower() in ("html", "body"):
-        return None
-    conditions = "".join(
-        f"[@id='{mark[1:]}']"
-        if mark.startswith("#")
-        else f"[contains(concat(' ', normalize-space(@class), ' '), ' {mark[1:]} ')]"
-        for mark in re.findall(r"[.#][\w-]+", found["marks"])
+def _is_hidden(element: HtmlElement, hidden: Hidden) -> bool:
+    tag = str(element.tag).lower()
+    return (
+        tag in _NEVER_SHOWN
+        or "hidden" in element.attrib
+        or element.get("aria-hidden") == "true"
+        or hides(element.get("style", ""))
+        or hidden.covers(tag, _marks(element))
     )
-    return f"//{(found['tag'] or '*').lower()}{conditions}"
 
 
-def _drop(element: HtmlElement) -> None:
-    # `drop_tree` keeps the text behind the element; a root has no parent to drop it from.
-    if element.getparent() is not None:
-        element.drop_tree()
+def _marks(element: HtmlElement) -> Iterator[str]:
+    yield from (f".{name}" for name in element.get("class", "").split())
+    if name := element.get("id"):
+        yield f"#{name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,13 @@ if TYPE_CHECKING:
     from pypdf import PdfReader
 
 
-def read_pdf(body: bytes, max_pages: int) -> Content:
+def read_pdf(body: bytes, max_pages: int, check_time: Callable[[], object]) -> Content:
     """Reads a PDF, page by page.
+
+    Args:
+        body: The file.
+        max_pages: How many it may have.
+        check_time: Called before each page; what it raises ends the reading.
 
     Raises:
         Unreadable: it is damaged, locked by a password, has too many pages, or holds no text (a scan).
@@ -29,9 +35,12 @@ def read_pdf(body: bytes, max_pages: int) -> Content:
             raise Unreadable(Why.BLOCKED, "the PDF is locked by a password")
         if len(reader.pages) > max_pages:
             raise Unreadable(Why.SIZE, f"the PDF has more than {max_pages} pages")
-        text = tidy("\n".join(page.extract_text() for page in reader.pages))
+        texts = []
+        for page in reader.pages:
+            check_time()
+            texts.append(page.extract_text())
         declared = Declared(_named(reader, "title"), _named(reader, "author"), _created_on(reader))
-        return Content(text, "pdf", declared)
+        return Content(tidy("\n".join(texts)), "pdf", declared)
     # A damaged file makes the library fail in ways of its own choosing, and each says the same of the page.
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise Unreadable(Why.DAMAGED, f"the PDF cannot be read: {type(error).__name__}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import string
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
-from urllib.parse import SplitResult, quote, unquote_to_bytes, urlsplit, urlunsplit
+from urllib.parse import SplitResult, quote, unquote_to_bytes, urljoin, urlsplit, urlunsplit
 
 import idna
 
@@ -23,6 +23,12 @@ _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _UNRESERVED = frozenset((string.ascii_letters + string.digits + "-._~").encode())
 _PATH_SAFE = "/!$&'()*+,;=:@%"
 _QUERY_SAFE = "/?!$&'()*+,;=:@%[]|"
+# As inet_aton reads them: hexadecimal, octal, decimal.
+_NUMBERS = (
+    (re.compile("0[xX]([0-9a-fA-F]*)"), 16),
+    (re.compile("0([0-7]+)"), 8),
+    (re.compile("(0|[1-9][0-9]{0,99})"), 10),
+)
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?")
 
 
@@ -54,6 +60,22 @@ def normalise(url: str) -> str:
     host = _netloc(normal_host(parts.hostname or ""), port, _DEFAULT_PORTS[parts.scheme])
     path = _without_dots(_escaped(parts.path, _PATH_SAFE)) or "/"
     return urlunsplit(SplitResult(parts.scheme, host, path, _query(parts.query), ""))
+
+
+def resolved(base: str, target: str) -> str:
+    """Returns the normalised URL that a redirect leads to.
+
+    Args:
+        base: Where it was met.
+        target: What it says: a URL, or a part of one.
+
+    Raises:
+        Unreadable: it leads nowhere that may be read.
+    """
+    try:
+        return normalise(urljoin(base, target.strip()))
+    except ValueError as error:
+        raise Unreadable(Why.URL, f"it redirects to what is no URL: {error}") from error
 
 
 def normal_host(host: str) -> str:
@@ -88,7 +110,7 @@ def literal_address(host: str) -> Address | None:
     if ":" in host:
         return _ipv6(host)
     parts = host.split(".")
-    if not re.fullmatch(r"[0-9]+|0x[0-9a-f]*", parts[-1], re.IGNORECASE):
+    if not re.fullmatch("[0-9]+|0[xX][0-9a-fA-F]*", parts[-1]):
         return None
     numbers = [_number(part) for part in parts]
     last_limit = 256 ** (5 - len(numbers)) if len(numbers) <= 4 else 0
@@ -102,15 +124,11 @@ def literal_address(host: str) -> Address | None:
 
 
 def _number(text: str) -> int | None:
-    lower = text.lower()
-    try:
-        if lower.startswith("0x"):
-            return int(lower[2:] or "0", 16)
-        if not lower.isascii() or not lower.isdigit():
-            return None
-        return int(lower, 8) if lower.startswith("0") and len(lower) > 1 else int(lower)
-    except ValueError:
-        return None
+    """Returns the number that a part of an address is, None where it is none; no name is long enough to be slow."""
+    for form, base in _NUMBERS:
+        if found := form.fullmatch(text):
+            return int(found[1] or "0", base)
+    return None
 
 
 def _ipv6(host: str) -> IPv6Address:
