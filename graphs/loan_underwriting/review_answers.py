@@ -82,6 +82,8 @@ def read_answer(raw: object, *, state: LoanState, caller: Caller, reviewer: Revi
     """
     check_caller(caller, state.get("owner"))
     _check_reviewer(caller, reviewer, Decimal(state["application"]["amount"]), policy)
+    if not isinstance(raw, Mapping):
+        raise BadAnswer("the answer is an object with decision, reason_code and perhaps reason_text")
     try:
         answer = ReviewAnswer.model_validate(raw)
     except ValidationError as error:

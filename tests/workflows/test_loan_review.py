@@ -120,8 +120,8 @@ def test_a_declined_case_is_recorded_and_not_booked(bank: LoanWorld) -> None:
         ({"decision": "approve", "reason_code": "BECAUSE"}, "reason_code: BECAUSE is not known to policy 2026-10"),
         ({**APPROVE, "reviewer_id": "uw-1"}, "reviewer_id: Extra inputs are not permitted"),
         ({**APPROVE, "reason_text": "x" * 501}, "reason_text: String should have at most 500"),
-        ("approve", "the answer: Input should be"),
-        (None, "the answer: Input should be"),
+        ("approve", "the answer is an object with decision"),
+        (None, "the answer is an object with decision"),
     ],
 )
 def test_a_malformed_answer_is_told_with_the_reason(raw: object, problem: str) -> None:
