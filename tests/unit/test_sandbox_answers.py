@@ -69,6 +69,22 @@ def test_a_substituted_answer_is_for_the_same_arguments_only() -> None:
         desk.admit(lookup(args={"order_id": "B2"}))
 
 
+@pytest.mark.parametrize("way", ["told something else", "asked something else"])
+def test_a_tool_that_touches_state_alone_runs_once_the_run_has_gone_another_way(way: str) -> None:
+    effects = Effects(said={"lookup_order": "state", "other": "read"})
+    told = {Call("other", {}, None).key: Substitute("x")} if way == "told something else" else {}
+    desk = Desk(Policy(effects=effects, substituted=told, stubs={"other": "y"}), recorded("delivered").cursor())
+    if not told:
+        assert served(desk, lookup()) == "recorded"
+        desk.admit(Call("other", {}, "c2"))
+    assert served(desk, lookup(id="c3")) == "state"
+
+
+def test_a_read_stays_recorded_where_the_run_has_gone_another_way() -> None:
+    policy = Policy(effects=reads(), substituted={Call("other", {}, None).key: Substitute("x")})
+    assert served(Desk(policy, recorded("delivered").cursor()), lookup()) == "recorded"
+
+
 def test_the_recording_comes_before_stubs_and_the_registry() -> None:
     policy = Policy(stubs={"lookup_order": "stub"}, registry=registry(), effects=reads())
     desk = Desk(policy, recorded("delivered").cursor())

@@ -110,6 +110,7 @@ class Desk:
         self._ledger: list[ToolCallReport] = []
         self._blocked: CallBlocked | None = None
         self._from_step: dict[CallKey, Substitute] = {}
+        self._has_diverged = bool(policy.substituted or policy.in_step)
         self._closed = False
         self._lock = threading.Lock()
 
@@ -200,8 +201,10 @@ class Desk:
         if not enclosing:
             if (answer := self._substituted(call)) is not None:
                 return "answered", substituted_reply(answer, call), None
-            if (given := self._recorded(call, effect)) is not None:
-                return "recorded_again" if given.again else "recorded", recorded_reply(given, call), None
+            if not self._depends_on_state(call, effect):
+                if (given := self._recorded(call, effect)) is not None:
+                    return "recorded_again" if given.again else "recorded", recorded_reply(given, call), None
+                self._has_diverged = True
         if call.name in policy.stubs:
             return "stub", stub_reply(policy.stubs[call.name], call), None
         if policy.registry is not None and policy.registry.answers(call.name):
@@ -221,6 +224,15 @@ class Desk:
         with self._lock:
             asked_before = self._from_step.get(call.key)
         return asked_before or self.policy.substituted.get(call.key)
+
+    def _depends_on_state(self, call: Call, effect: Effect | None) -> bool:
+        """Tells whether a tool has to run on the state that this run has come to.
+
+        A file that is read, a subagent that checks files: what the recording holds is true of the recorded state. Once
+        the run has been told or has asked something else, the state is another; what these tools ask for outside is
+        answered as ever.
+        """
+        return self._has_diverged and effect == "state" and call.tool is not None
 
     def _recorded(self, call: Call, effect: Effect | None) -> Given | None:
         if self.policy.mode != "recorded":
