@@ -7,8 +7,8 @@ from typing import Any
 
 _DAY = r"(\d{4}-\d{2}-\d{2})"
 _FIELDS: dict[str, re.Pattern[str]] = {
-    "origin": re.compile(r"\bfrom ([A-Z][a-z]+(?: [A-Z][a-z]+)*)"),
-    "destination": re.compile(r"\bto ([A-Z][a-z]+(?: [A-Z][a-z]+)*)"),
+    "origin": re.compile(r"\b[Ff]rom ([A-Z][a-z]+(?: [A-Z][a-z]+)*)"),
+    "destination": re.compile(r"\b[Tt]o ([A-Z][a-z]+(?: [A-Z][a-z]+)*)"),
     "depart_on": re.compile(rf"\b(?:leav\w+|depart\w*|out|start\w*)(?: on)? {_DAY}", re.IGNORECASE),
     "return_on": re.compile(rf"\b(?:return\w*|back|home|until)(?: on)? {_DAY}", re.IGNORECASE),
     "flexible_days": re.compile(r"\bflexible by (\d)", re.IGNORECASE),

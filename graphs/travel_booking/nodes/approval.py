@@ -8,11 +8,12 @@ from typing import Any, Final, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, interrupt
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
 
 from graphs.common.owners import CUSTOMER, Caller, Owner
 from graphs.travel_booking import money
 from graphs.travel_booking.catalog import TOKEN
+from graphs.travel_booking.nodes.answers import BadAnswer, read_answer
 from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.quotes import changes_between
 from graphs.travel_booking.redaction import redacted
@@ -33,10 +34,6 @@ class QuoteAnswer(BaseModel):
     then: Literal["requote", "end"] = "end"
 
 
-class BadAnswer(ValueError):
-    """The answer cannot be used; the message says why, for whoever is asked again."""
-
-
 @dataclass(frozen=True, slots=True)
 class ApprovalNode:
     """The node that asks. Before `interrupt()` it only reads state."""
@@ -55,7 +52,8 @@ class ApprovalNode:
         raw = interrupt(question(state, needs_step_up=self._needs_step_up(state)))
         caller, settings = self.kit.caller(config), self.kit.settings(config)
         try:
-            answer = read_answer(raw, caller=caller, owner=state.get("owner"))
+            check_answerer(caller, state.get("owner"))
+            answer = read_answer(QuoteAnswer, raw)
             self._check(state, answer, settings)
         except BadAnswer as bad:
             again = Approval(status="asked_again", problem=str(bad), quote_version=_seen(raw))
@@ -121,27 +119,20 @@ def question(state: TravelState, *, needs_step_up: bool) -> dict[str, Any]:
     }
 
 
-def read_answer(raw: object, *, caller: Caller, owner: Owner | None) -> QuoteAnswer:
-    """Reads an answer to a quote.
+def check_answerer(caller: Caller, owner: Owner | None) -> None:
+    """Refuses an answer that is not from the trip's owner in person.
 
     Args:
-        raw: What was answered.
         caller: Who answers, by their authenticated context.
         owner: Whose trip it is.
 
     Raises:
-        BadAnswer: it is malformed, or not from the trip's owner in person.
+        BadAnswer: it is from someone else.
     """
     if owner is not None and caller.owner != owner:
         raise BadAnswer(f"{caller.actor} may not answer for another tenant or user")
     if caller.role != CUSTOMER or caller.actor != caller.owner["user_id"]:
         raise BadAnswer(f"{caller.actor} as {caller.role} may not answer for the traveller")
-    try:
-        return QuoteAnswer.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        path = ".".join(str(part) for part in first["loc"]) or "the answer"
-        raise BadAnswer(f"{path}: {first['msg']}") from error
 
 
 def _since(history: Sequence[Quote], seen: int, quote: Quote) -> list[Any]:

@@ -7,9 +7,10 @@ from typing import Any, Final, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command, interrupt
-from pydantic import ConfigDict, Field, StrictBool, ValidationError
+from pydantic import ConfigDict, Field, StrictBool
 
-from graphs.travel_booking.nodes.approval import BadAnswer
+from graphs.travel_booking.nodes.answers import BadAnswer, read_answer
+from graphs.travel_booking.nodes.approval import check_answerer
 from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.state import Question, TravelState
 from graphs.travel_booking.trips import PlanTrip, impossible, missing, planned
@@ -18,10 +19,11 @@ NODE: Final = "ask_traveller"
 
 
 class Flexibility(PlanTrip):
-    """An answer: what changes about the trip, or `stop`. Nothing at all means to try the same once more."""
+    """An answer: what changes about the trip, `again` to try the same once more, or `stop`."""
 
     model_config = ConfigDict(extra="forbid")
 
+    again: StrictBool = Field(default=False, description="Whether to try once more as it is.")
     stop: StrictBool = Field(default=False, description="Whether the trip is given up.")
 
 
@@ -46,14 +48,14 @@ class AskingNode:
                 "problem": asked["problem"],
             }
         )
-        caller = self.kit.caller(config)
-        if state.get("owner") != caller.owner or caller.actor != caller.owner["user_id"]:
-            return _again(asked, f"{caller.actor} may not answer for the traveller")
         try:
-            answer = _read(raw)
+            check_answerer(self.kit.caller(config), state.get("owner"))
+            answer = read_answer(Flexibility, raw)
             if answer.stop:
                 return Command(goto="close", update={"handoffs": [handoff(NODE, "close", "declined", "given up")]})
-            changed = planned(trip, answer.model_dump(exclude={"stop"}))
+            changed = planned(trip, answer.model_dump(exclude={"again", "stop"}))
+            if changed == trip and not answer.again:
+                raise BadAnswer("nothing changes: say what may change, or again, or stop")
             today = self.kit.settings(config).today or state.get("asked_on", "")
             if problem := missing(changed) or impossible(changed, today):
                 raise BadAnswer(problem)
@@ -69,15 +71,6 @@ class AskingNode:
                 "handoffs": [handoff(NODE, "flight_agent", "hand_off", "the traveller answered")],
             },
         )
-
-
-def _read(raw: object) -> Flexibility:
-    try:
-        return Flexibility.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        path = ".".join(str(part) for part in first["loc"]) or "the answer"
-        raise BadAnswer(f"{path}: {first['msg']}") from error
 
 
 def _again(asked: Question, problem: str) -> Command[Any]:
