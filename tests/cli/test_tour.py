@@ -188,10 +188,11 @@ def test_where_no_role_can_be_made_the_tour_says_so_and_goes_on(
 def test_without_the_workflows_extra_the_tour_says_which_packages_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(example, "_EXTRA", ("langgraph", "no_such_package"))
+    needs = ["langgraph; extra == 'workflows'", "no-such-package; extra == 'workflows'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: needs)
     done = tour(tmp_path, "--json")
     assert (done.code, done.json["error"]["kind"]) == (4, "extra")
-    assert "no_such_package" in done.json["error"]["message"]
+    assert done.json["error"]["message"].endswith("workflows: no_such_package not installed")
     assert done.json["error"]["hint"] == "pip install 'langgraph-agentctl[workflows]'"
     assert list(tmp_path.iterdir()) == []
 

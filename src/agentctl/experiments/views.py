@@ -159,12 +159,13 @@ def _parts(value: object) -> Sequence[object]:
 def plain_path(expression: str, *, of_list: bool = False) -> str:
     """Returns where an expression stands in the state, `a.b` as changes name it; '' where it is more than a path.
 
-    Of a list that is what it goes through: `a.b` for `a.b[]`, `a.b[?c]` and `entries(a.b)`.
+    Of a list that is what it goes through: `a.b` for `a.b[]` and `entries(a.b)`, not for `a.b[?c]`, which leaves some
+    out. Of `a || b` it is `a`: where that is missing there is nothing in the state to name.
     """
     return ".".join(_keys(jmespath.compile(expression).parsed, of_list) or ())
 
 
-_THROUGH = ("projection", "value_projection", "filter_projection", "flatten")
+_THROUGH = ("projection", "value_projection", "flatten")
 
 
 def _keys(node: Mapping[str, object], of_list: bool) -> tuple[str, ...] | None:
@@ -175,6 +176,8 @@ def _keys(node: Mapping[str, object], of_list: bool) -> tuple[str, ...] | None:
     if node["type"] == "subexpression":
         parts = [_keys(child, False) for child in inner]
         return None if None in parts else tuple(key for part in parts for key in part or ())
+    if node["type"] == "or_expression":
+        return _keys(inner[0], of_list)
     if of_list and (node["type"] in _THROUGH or (node["type"] == "function_expression" and node["value"] == "entries")):
         return _keys(inner[0], True)
     return None

@@ -174,7 +174,10 @@ def _signed(change: ViewChange, room: int) -> Iterator[tuple[str, str]]:
         sign = "-" if change.side == "left" else "+"
         facts = _facts(shown for each in change.fields if (shown := each.left or each.right))
         together = ": ".join(part for part in (called, facts) if part)
-        yield from [(sign, together)] if len(together) + 2 <= room else [(sign, called), (sign, INDENT + facts)]
+        if len(together) + 2 <= room or len(called) <= LONGEST_LABEL:
+            yield sign, together
+        else:
+            yield from ((sign, called), (sign, INDENT + facts))
         return
     for each in change.fields:
         of_item = () if change.key is None else (change.key or change.title, *_label(each.name))
