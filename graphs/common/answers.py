@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -82,6 +82,17 @@ class AnswerClaims:
                 (thread, interrupt_id),
             )
         return Claim(found[0]["actor"], found[0]["actor_role"], json.loads(found[0]["answer"])) if found else None
+
+
+def claim_answer(
+    database: Database, thread: str, interrupt_id: str, answer: object, configurable: Mapping[str, object]
+) -> None:
+    """Claims a question for whoever a run's `configurable` names: for a program that answers without `answer`.
+
+    Raises:
+        AlreadyAnswered: it is claimed; the winner is named.
+    """
+    AnswerClaims(database).take(thread, interrupt_id, caller_of(configurable), answer)
 
 
 def answer(

@@ -75,7 +75,7 @@ def workflow(
         metadata: What the thread's head recorded; empty for a new thread.
     """
     from agentctl.experiments import settings as chosen
-    from agentctl.experiments.experiment import recorded_configurable
+    from agentctl.experiments.callers import thread_configurable
     from agentctl.experiments.running import Limits
     from agentctl.experiments.workflow_loading import workflow_on
 
@@ -86,6 +86,7 @@ def workflow(
         sandbox=configured.sandbox if configured else None,
         production=configured.production if configured else None,
         model=options.model or (configured.model if configured else None),
+        claims=configured.claims if configured else None,
     )
     settings = chosen.Settings(
         stubs=chosen.parse_stubs(options.stub or ()),
@@ -104,7 +105,7 @@ def workflow(
             source,
             settings,
             tools,
-            recorded=recorded_configurable(metadata),
+            recorded=thread_configurable(metadata),
             memory=reader.memory() if tools == "sandbox" else (),
             env=env.environ,
         ) as ready,
@@ -162,13 +163,13 @@ class Following:
 
     def make_plan(self, departure: Departure) -> None:
         """Works out what is about to happen."""
-        from agentctl.experiments.experiment import recorded_configurable
+        from agentctl.experiments.callers import thread_configurable
         from agentctl.experiments.graph_parts import entry_nodes
         from agentctl.experiments.workflow_plan import plan_workflow
 
         self.departure = departure
         nodes = entry_nodes(self.workflow.graph) if departure.has_input else departure.nodes
-        recorded = recorded_configurable(self.metadata)
+        recorded = thread_configurable(self.metadata)
         own = {key: value for key, value in recorded.items() if self.workflow.metadata.get(key) != value}
         configurable = {**own, **self.workflow.configurable}
         self.plan = plan_workflow(self.workflow, self._place(departure.thread, departure.head), nodes, configurable)
@@ -304,6 +305,8 @@ class Following:
 
 def who(env: Env, configurable: Mapping[str, object]) -> str:
     """Returns who gives a command, for messages to others: the caller's own word, and the login it comes from."""
+    from agentctl.experiments.callers import ACTOR
+
     user = next((env.environ[name] for name in ("USER", "LOGNAME") if env.environ.get(name)), None)
     if user is None:
         try:
@@ -311,5 +314,5 @@ def who(env: Env, configurable: Mapping[str, object]) -> str:
         except (KeyError, OSError):
             user = "somebody"
     login = f"{user}@{socket.gethostname()}"
-    actor = configurable.get("actor")
+    actor = configurable.get(ACTOR)
     return f"{actor} ({login})" if isinstance(actor, str) else login

@@ -56,7 +56,7 @@ def _profile(profile: Profile) -> Iterator[Setting]:
 
 
 def _workflow(workflow: Workflow) -> Iterator[Setting]:
-    for key in ("graph", "sandbox", "production", "model", "incidents", "renderer"):
+    for key in ("graph", "sandbox", "production", "claims", "model", "incidents", "renderer"):
         if value := getattr(workflow, key):
             yield Setting(f"workflows.{workflow.name}.{key}", str(value), workflow.origin)
     for check in workflow.checks:

@@ -13,7 +13,7 @@ from agentctl.config.places import locate_code, locate_path
 from agentctl.config.yamlfile import Section
 from agentctl.errors import ConfigError, UsageError
 
-_KEYS = frozenset({"graph", "sandbox", "production", "model", "incidents", "renderer", "checks"})
+_KEYS = frozenset({"graph", "sandbox", "production", "model", "incidents", "renderer", "checks", "claims"})
 _YAML = (".yaml", ".yml")
 _METADATA_KEYS = ("workflow", "graph_id", "assistant_id")
 
@@ -29,6 +29,7 @@ class Workflow:
         production: Where the production tool registry is, or None.
         model: `provider:model` for `init_chat_model`, or None for the graph's own.
         incidents: Folder of incidents, or None.
+        claims: Where the function is by which it claims an answer, or None.
         renderer: YAML file that says how its state is shown (`config.views`), or None.
         checks: Check files (absolute) and inline checks, in order.
         origin: The place in the file.
@@ -40,6 +41,7 @@ class Workflow:
     production: str | None = None
     model: str | None = None
     incidents: Path | None = None
+    claims: str | None = None
     renderer: Path | None = None
     checks: tuple[str, ...] = ()
     origin: Origin = DEFAULT
@@ -71,7 +73,8 @@ def _workflow(name: str, section: Section) -> Workflow:
     if graph is None:
         raise ConfigError(f"{section.where()}: workflow {name} has no graph", hint="graph: path.py:attr")
     codes = {
-        key: locate_code(text, folder) if (text := section.text(key)) else None for key in ("sandbox", "production")
+        key: locate_code(text, folder) if (text := section.text(key)) else None
+        for key in ("sandbox", "production", "claims")
     }
     incidents = section.text("incidents")
     return Workflow(
@@ -79,6 +82,7 @@ def _workflow(name: str, section: Section) -> Workflow:
         _code(section, "graph", graph),
         sandbox=codes["sandbox"],
         production=codes["production"],
+        claims=codes["claims"],
         renderer=_view_file(section),
         model=section.text("model"),
         incidents=locate_path(incidents, folder) if incidents else None,

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
 
+from agentctl.experiments.callers import ACTOR, BY
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.layout import INTERRUPT
 from agentctl.stores.reading.steps import StepReader
-
-BY: Final = "agentctl_by"
-"""Metadata of the rows that `run` and `resume` write: who gave the command."""
-
-
-ACTOR: Final = "actor"
-"""Configuration, and so metadata, in which an application says who calls."""
 
 
 @dataclass(frozen=True, slots=True)

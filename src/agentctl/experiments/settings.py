@@ -26,6 +26,7 @@ class GraphSource:
         sandbox: Its sandbox tool registry, or None.
         production: Its production tool registry, or None; used for live reads alone.
         model: `provider:model` for a graph that takes one, or None.
+        claims: Where the function is by which the application claims an answer, or None.
     """
 
     graph: str
@@ -33,6 +34,7 @@ class GraphSource:
     sandbox: str | None = None
     production: str | None = None
     model: str | None = None
+    claims: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,8 @@ def _advisory_lock(url: str, thread: str, holder: Holder, target: str) -> Iterat
             if got is None or not got[0]:
                 named = cursor.execute(_HOLDER, (high, low)).fetchone()
                 raise _taken(target, _named(named[0]) if named else None)
+            # A statement without parameters ends the one before it, whose snapshot would keep vacuum from its work.
+            cursor.execute("SELECT 1")
         yield
     except psycopg.Error as error:
         raise store_error(hide_password(url), error) from error

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from agentctl.errors import UsageError
 from agentctl.experiments.application import loaded_application
+from agentctl.experiments.claims import load_claim
 from agentctl.experiments.settings import GraphSource, Settings
 from agentctl.experiments.workflow_runs import ENVIRONMENT, PRODUCTION, Tools, Workflow, WorkflowStore, check_allowed
 from agentctl.records.rows import MemoryItem
@@ -65,4 +66,5 @@ def workflow_on(
             memory=tuple(memory),
             answers=settings.answers,
             name=graph.name,
+            claim=load_claim(graph.claims, cwd=settings.cwd) if real and graph.claims else None,
         )

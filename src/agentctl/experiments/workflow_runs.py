@@ -16,9 +16,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentctl.errors import NotFound, Refused, UsageError
-from agentctl.experiments.answered import BY
+from agentctl.experiments.callers import BY, thread_configurable
+from agentctl.experiments.claims import Claim, claim_answers
 from agentctl.experiments.departures import Departure, depart_with_answers, depart_with_input, head_of, taken_on
-from agentctl.experiments.experiment import memory_store, recorded_configurable
+from agentctl.experiments.experiment import memory_store
 from agentctl.experiments.reports import report_run
 from agentctl.experiments.resuming import Answered, Answers, never, resume_by_id
 from agentctl.experiments.running import Limits, Listener, RunJob, in_event_loop, run_all
@@ -84,6 +85,7 @@ class Workflow:
         memory: Items of the memory store that a sandboxed run sees a copy of.
         answers: Answers to interrupts that come up on the way, in order or by interrupt id or node.
         name: What it is called.
+        claim: The application's own claim of an answer, asked before one is given; None where it has none.
     """
 
     graph: Pregel[Any, Any, Any, Any]
@@ -97,6 +99,7 @@ class Workflow:
     memory: tuple[MemoryItem, ...] = ()
     answers: Answers = ()
     name: str = ""
+    claim: Claim | None = None
 
 
 def _no_metadata(departure: Departure) -> Mapping[str, str]:
@@ -230,7 +233,13 @@ def resume_workflow(
         departure = departure_with_answers(workflow, thread, value, by_id, state, answered)
         payload = resume_by_id(departure.answers)
         job = RunJob(thread, payload=payload, expected=departure.nodes, **_given(workflow, state))
-        return _go(workflow, departure, job, watch)
+
+        def claim() -> None:
+            if workflow.claim is not None:
+                hint = command("show", workflow.store.target(thread))
+                claim_answers(workflow.claim, thread, departure.answers, job.configurable, hint=hint)
+
+        return _go(workflow, departure, job, watch, before=claim)
 
 
 def departure_with_input(
@@ -317,12 +326,19 @@ def _given(workflow: Workflow, state: StateSnapshot | None) -> dict[str, Any]:
 
 
 def configurable_of(workflow: Workflow, state: StateSnapshot | None) -> dict[str, object]:
-    """Returns the configuration of a run: what the thread recorded, and over it what was given."""
-    recorded = recorded_configurable(state.metadata or {}) if state is not None else {}
+    """Returns the configuration of a run: what the thread recorded but for who called then, and what was given."""
+    recorded = thread_configurable(state.metadata or {}) if state is not None else {}
     return {**recorded, **workflow.configurable}
 
 
-def _go(workflow: Workflow, departure: Departure, job: RunJob, watch: Watch) -> RunReport:
+def _nothing() -> None:
+    return None
+
+
+def _go(
+    workflow: Workflow, departure: Departure, job: RunJob, watch: Watch, *, before: Callable[[], None] = _nothing
+) -> RunReport:
+    """Runs; `before` is called last of all before that, and may refuse."""
     job = replace(job, metadata={**job.metadata, BY: watch.who, **watch.on_start(departure)})
     if departure.head is not None:
         ids_after(departure.head)
@@ -330,6 +346,7 @@ def _go(workflow: Workflow, departure: Departure, job: RunJob, watch: Watch) -> 
     graph = workflow.graph
     if sandboxed and (graph.store is not None or workflow.memory):
         graph = graph.copy(update={"store": memory_store(workflow.memory)})
+    before()
     own_memory = sandboxed or graph.store is not None
     with _sandbox(workflow.graph) if sandboxed else nullcontext():
         (ended,) = run_all(
