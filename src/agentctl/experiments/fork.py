@@ -135,10 +135,12 @@ def _refuse_at_rest(made: Made) -> None:
 def _refuse_nothing_next(experiment: Experiment, target: Target, forms: Forms, made: Made) -> None:
     """Refuses to run a fork from which nothing runs, naming what would go on.
 
+    Where nothing is left in a namespace, the graph around it goes on.
+
     Raises:
         Refused: Its next is empty.
     """
-    if made.next or made.payload is not None:
+    if made.next or made.payload is not None or target.ns:
         return
     going_on = as_nodes_with_next(experiment, target, forms.update or {})
     hint = "--no-run leaves it ready without a run"

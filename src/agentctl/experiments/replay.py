@@ -78,9 +78,12 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
 def planned_nodes(experiment: Experiment, ns: str, nodes: Sequence[str]) -> tuple[str, ...]:
     """Returns the nodes that really start where `nodes` are next, with the path of their namespace.
 
-    Where input is about to be read that is not a node of the application: its entry nodes stand in its place.
+    Where input is about to be read that is not a node of the application: its entry nodes stand in its place. Where
+    nothing is left in a namespace, the node around it takes its end and goes on.
     """
     above = node_path(ns)
+    if above and not nodes:
+        return (above,)
     graph = inner_graph(experiment.graph, above)
     if START in nodes and graph is not None and not is_functional(graph):
         nodes = [*(node for node in nodes if node != START), *entry_nodes(graph)]
