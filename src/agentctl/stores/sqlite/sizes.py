@@ -59,23 +59,10 @@ class SqliteSizes:
 
     def parts(self, thread: str | None = None) -> Iterator[SizePart]:
         """See `SizeReader.parts`."""
-        state, metadata, value = _bytes("checkpoint"), _bytes("metadata"), _bytes("value")
-        # With one max() SQLite takes the columns beside it from the row that has the maximum.
-        yield from _joined(
-            SizePart("checkpoints", found[0], found[1], found[2], found[3], found[4], found[6], 1)
-            for found in self._grouped(
-                "checkpoints",
-                f"thread_id, checkpoint_ns, count(*), sum({state}), sum({metadata}), max(checkpoint_id), {state}",
-                "thread_id, checkpoint_ns",
-                thread,
-            )
-        )
-        yield from _joined(
-            SizePart("writes", *found)
-            for found in self._grouped(
-                "writes", f"thread_id, checkpoint_ns, count(*), sum({value})", "thread_id, checkpoint_ns", thread
-            )
-        )
+        yield from _joined(self._checkpoints(thread))
+        columns = f"thread_id, checkpoint_ns, count(*), sum({_bytes('value')})"
+        writes = self._grouped("writes", columns, "thread_id, checkpoint_ns", thread)
+        yield from _joined(SizePart("writes", *found) for found in writes)
 
     def written(self, thread: str | None = None) -> Iterator[ChannelWrites]:
         """See `SizeReader.written`."""
@@ -129,6 +116,19 @@ class SqliteSizes:
                 tables.append(TableSize(name, "memory", n_rows, n_bytes, index_bytes=self._index_bytes(name)))
         wal_bytes = _file_bytes(self._file.path.with_name(self._file.path.name + "-wal"))
         return DatabaseSize(tuple(tables), n_pages * page_bytes + wal_bytes, n_free * page_bytes, wal_bytes)
+
+    def _checkpoints(self, thread: str | None) -> Iterator[SizePart]:
+        """Yields the groups of each page. The newest is joined: as a column beside max() it would be read whole."""
+        for where, parameters in self._pages("checkpoints", thread):
+            for found in self._fetch(
+                f"SELECT thread_id, checkpoint_ns, n, state, metadata_, {_bytes('c.checkpoint')}, 1 FROM"
+                f" (SELECT thread_id, checkpoint_ns, count(*) AS n, sum({_bytes('checkpoint')}) AS state,"
+                f" sum({_bytes('metadata')}) AS metadata_, max(checkpoint_id) AS checkpoint_id FROM checkpoints{where}"
+                " GROUP BY thread_id, checkpoint_ns)"
+                " JOIN checkpoints c USING (thread_id, checkpoint_ns, checkpoint_id) ORDER BY thread_id, checkpoint_ns",
+                parameters,
+            ):
+                yield SizePart("checkpoints", *found)
 
     def _channels_of(self, thread: str, ns: str, tick: Tick) -> Iterator[ChannelPart]:
         path, counted = node_path(ns), dict[str, _Channel]()
