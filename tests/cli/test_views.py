@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from agentctl.cli.viewing import view_of
+from agentctl.config.load import load_config
 from tests.support.cli import AGENT, CHECK, EDITED, PATCH, Cli, seed, write_project, write_view
 
 APPROVE = '{"decisions": [{"type": "approve"}]}'
@@ -83,6 +86,17 @@ def test_a_thread_that_names_no_workflow_has_no_words_of_its_own(viewed: Cli) ->
     left = f"{EDITED}@root"
     assert viewed("diff", left, EDITED, "--json").json["view"] == []
     assert viewed("show", EDITED, "--json").json["view"] == {"workflow": None, "fields": [], "lists": []}
+
+
+def test_two_threads_of_different_workflows_have_no_words_in_common(viewed: Cli) -> None:
+    config = load_config(viewed.cwd, {})
+    other = replace(config.workflows["refunds"], name="other")
+    both = replace(config, workflows={**config.workflows, "other": other})
+    refunds, others, unnamed = {"workflow": "refunds"}, {"graph_id": "other"}, {"user_id": "u-1"}
+    assert view_of(both, [refunds, others]) is None
+    assert view_of(both, [unnamed, unnamed]) is None
+    for one_workflow in ([refunds, refunds], [refunds, unnamed], [unnamed, others]):
+        assert view_of(both, one_workflow) is not None
 
 
 def test_a_view_that_is_wrong_is_an_error_of_configuration_where_it_is_used_alone(viewed: Cli) -> None:

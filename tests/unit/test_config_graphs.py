@@ -18,7 +18,7 @@ workflows:
     production: graphs/refunds_tools.py:tools
     model: openai:gpt-x
     incidents: fixtures/incidents
-    renderer: graphs/refunds.py:render
+    renderer: graphs/refunds/view.yaml
     checks: [checks/no.yaml, "reply contains no refund"]
   travel:
     graph: apps.travel:graph
@@ -41,6 +41,7 @@ def test_a_workflow_has_absolute_places_and_its_checks(tmp_path: Path) -> None:
     assert flow.incidents == tmp_path / "fixtures/incidents"
     assert flow.checks == (f"{tmp_path}/checks/no.yaml", "reply contains no refund")
     assert flow.model == "openai:gpt-x"
+    assert flow.renderer == tmp_path / "graphs/refunds/view.yaml"
 
 
 def test_an_unknown_workflow_names_its_neighbour_or_all(tmp_path: Path) -> None:
