@@ -88,7 +88,7 @@ class EventLines:
 
     def _head(self, event: StreamEvent) -> Text:
         head = _text(f"{event.mode:<{LABEL}}", _MODE_STYLE[event.mode])
-        return head.append(clean(event.node), "cyan").append("  ") if event.node else head
+        return head.append(hide_secrets(clean(event.node)), "cyan").append("  ") if event.node else head
 
     def _lines(self, event: StreamEvent) -> Iterator[Text]:
         head = self._head(event)
