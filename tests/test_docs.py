@@ -126,6 +126,8 @@ def test_every_document_is_as_the_page_says(cli: Cli) -> None:
             ("diff", ASKING, f"{ASKING}@root"),
             ("diff", f"{AGENT}@root", AGENT),
             ("resolve", f"{AGENT}@call:lookup_order"),
+            ("size",),
+            ("size", AGENT, "--by", "field", "--threads-per-day", "10", "--retention", "30"),
             ("copy", AGENT),
             ("copy", AGENT, "--dry-run"),
             ("replay", f"{AGENT}@before:tools", "--check", CHECK),

@@ -30,6 +30,8 @@ LOOKING = (
     ["show", "{thread}", "--call", "lookup_order"],
     ["diff", "{thread}@root...head"],
     ["resolve", "{thread}@call:lookup_order"],
+    ["size"],
+    ["size", "{thread}", "--by", "message"],
     ["copy", "{thread}", "--to", "{folder}/copy.sqlite"],
 )
 
