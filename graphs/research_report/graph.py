@@ -21,6 +21,7 @@ from langgraph.store.base import BaseStore
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.effects import PRODUCTION
 from graphs.research_report.catalog import WEB_TOOLS
+from graphs.research_report.digest import digest
 from graphs.research_report.middleware.intake import Intake
 from graphs.research_report.middleware.planning import PlanGuard
 from graphs.research_report.middleware.review import PublishReview
@@ -79,7 +80,7 @@ def build_graph(
             permissions=[FilesystemPermission(operations=["write"], paths=_EVIDENCE, mode="deny")],
         ),
         subagents,
-        summarization(models.lead, policy, backend),
+        summarization(models.lead, policy, backend, digest),
         Intake(defaults),
         ModelCallLimitMiddleware(run_limit=policy.model_calls["lead"]),
         TodoListMiddleware(),

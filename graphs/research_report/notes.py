@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from graphs.research_report.report import DATE, SOURCE_ID
 
@@ -67,6 +67,11 @@ class Page(BaseModel):
     readable: bool = True
     reason: str | None = None
     duplicate_of: str | None = None
+
+    @field_validator("title", "text", "text_sha256", mode="before")
+    @classmethod
+    def _nothing_is_empty(cls, value: object) -> object:
+        return "" if value is None else value
 
     @property
     def path(self) -> str:

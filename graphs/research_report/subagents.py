@@ -19,6 +19,7 @@ from langchain.agents.middleware import (
 from langchain.agents.middleware.types import AgentMiddleware
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
 from langchain_core.tools import BaseTool
 
 from graphs.common.services import ServiceUnavailable
@@ -117,14 +118,27 @@ def role_calls(
     return [RoleCalls(role, policies, settings, clock), *fallbacks]
 
 
-def summarization(model: BaseChatModel, policy: Policy, backend: StateBackend) -> AgentMiddleware[Any, Any, Any]:
-    """Returns the summarization of older messages, tuned by the policy; evidence lies in files, not in messages."""
+def summarization(
+    model: BaseChatModel,
+    policy: Policy,
+    backend: StateBackend,
+    summarizer: Callable[[list[AnyMessage]], str] | None = None,
+) -> AgentMiddleware[Any, Any, Any]:
+    """Returns the summarization of older messages, tuned by the policy; evidence lies in files, not in messages.
+
+    Args:
+        model: Whose context it is.
+        policy: When older messages are summarised, and how many are kept.
+        backend: Where the full messages are written.
+        summarizer: Writes the summary; by default the model.
+    """
     return SummarizationMiddleware(
         model=model,
         backend=backend,
         trigger=("tokens", policy.trigger_tokens),
         keep=("messages", policy.keep_messages),
         trim_tokens_to_summarize=None,
+        summarizer=summarizer,
     )
 
 

@@ -34,7 +34,7 @@ PRODUCTION_ENV = {"AGENTCTL_ENV": "production"}
 REVIEWER = {"actor": "rev-1", "actor_role": "report_reviewer"}
 APPROVE = {"decisions": [{"type": "approve"}]}
 QUESTION = "How far is shore power in Norhaven?"
-BERTHS, PRICE = "berths with shore power", "price of shore power"
+BERTHS, PRICE = "berths with shore power", "price paid by ships"
 COUNT_URL, REGISTER_URL, PRICE_URL = (
     "https://count.example/berths",
     "https://register.example/berths",
@@ -66,7 +66,7 @@ def norhaven() -> list[dict[str, Any]]:
     return [
         page(COUNT_URL, "Norhaven counted 120 berths with shore power in 2026. It counts them each spring."),
         page(REGISTER_URL, "The register shows 120 berths with shore power in 2026.", published_on="2026-06-01"),
-        page(PRICE_URL, "Ships paid a price of 0.31 euros for shore power in 2026.", published_on="2026-07-01"),
+        page(PRICE_URL, "Ships paid a price of 0.31 euros a kilowatt hour in 2026.", published_on="2026-07-01"),
     ]
 
 

@@ -22,6 +22,8 @@ _SUPPORT = 0.5
 
 def critique_script(turn: Turn) -> AIMessage:
     """Plays one turn of the critique."""
+    if not turn.tools:
+        return AIMessage("Draft and notes are in their files.")
     listed = calls(turn.messages, "glob")
     if not listed:
         return AIMessage(

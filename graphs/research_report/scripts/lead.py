@@ -11,11 +11,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import ValidationError
 
 from agentctl.testing import Turn
-from graphs.research_report.brief import Brief, brief_in
+from graphs.research_report.brief import Brief
 from graphs.research_report.critique import Critique, critique_in
+from graphs.research_report.digest import progress
 from graphs.research_report.drafting import Summary, draft_report
 from graphs.research_report.notes import DRAFT, NOTES, Note, as_json
-from graphs.research_report.plan import SubQuestion, ready, sub_questions, task_of
+from graphs.research_report.plan import SubQuestion, ready, sub_questions
 from graphs.research_report.report import Report
 from graphs.research_report.revising import after_critique, after_problems, after_rejection
 from graphs.research_report.scripts.reading import (
@@ -23,7 +24,6 @@ from graphs.research_report.scripts.reading import (
     calls,
     document_in,
     given,
-    human_texts,
     number_in,
     system_text,
 )
@@ -164,15 +164,14 @@ def _read(turn: Turn, desk: Desk) -> AIMessage:
 
 
 def _desk(messages: Sequence[BaseMessage]) -> Desk:
-    brief = next((found for text in human_texts(messages) if (found := brief_in(text)) is not None), {})
-    todos = [each for each in calls(messages, "write_todos") if each.is_answered and not each.failed]
-    summaries = _summaries(messages)
+    known = progress(messages)
+    summaries = {sub_question: _summary(text) for sub_question, text in known["answers"].items()}
     reads = {str(each.args["file_path"]): each for each in calls(messages, "read_file")}
     paths = sorted({path for summary in summaries.values() for path in summary.notes})
     drafts = [each for each in calls(messages, "write_file") if each.args.get("file_path") == DRAFT and not each.failed]
     return Desk(
-        brief=brief,
-        plan=sub_questions(todos[-1].args["todos"]) if todos else [],
+        brief=known["brief"],
+        plan=sub_questions(known["todos"]),
         summaries=summaries,
         notes=_notes([reads[path] for path in paths if path in reads]),
         unread=[path for path in paths if path not in reads],
@@ -182,17 +181,11 @@ def _desk(messages: Sequence[BaseMessage]) -> Desk:
     )
 
 
-def _summaries(messages: Sequence[BaseMessage]) -> dict[str, Summary]:
-    """Returns what the search subagents answered; one that failed or made no sense has resolved nothing."""
-    found: dict[str, Summary] = {}
-    for each in calls(messages, "task"):
-        sub_question = task_of(str(each.args.get("description", "")))
-        if sub_question is None or not each.is_answered or each.failed:
-            continue
-        document = document_in(each.text) or {"tried": [each.text[:200]]}
-        claims = [(str(line["source"]), str(line["claim"])) for line in document.get("summary", ())]
-        found[sub_question] = Summary(tuple(document.get("notes", ())), tuple(claims), tuple(document.get("tried", ())))
-    return found
+def _summary(text: str) -> Summary:
+    """Reads what a search subagent answered; one that makes no sense has resolved nothing."""
+    document = document_in(text) or {"tried": [text[:200]]}
+    claims = [(str(line["source"]), str(line["claim"])) for line in document.get("summary", ())]
+    return Summary(tuple(document.get("notes", ())), tuple(claims), tuple(document.get("tried", ())))
 
 
 def _notes(reads: Sequence[Answered]) -> list[Note]:

@@ -28,6 +28,8 @@ _LINE = r"^{}: (.+)$"
 
 def search_script(turn: Turn) -> AIMessage:
     """Plays one turn of a search subagent; where nothing that was read answers, it searches in other words."""
+    if not turn.tools:
+        return AIMessage("What was found so far is in the notes files.")
     searched, fetched = calls(turn.messages, "web_search"), calls(turn.messages, "fetch_page")
     if not searched:
         known = [_fetch(turn, url, n) for n, url in enumerate(_known(turn.messages), 1)]

@@ -81,10 +81,10 @@ class ScriptedModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Returns a copy that may call these tools and no others."""
+        """Returns a copy that may call these tools and no others; further arguments, as a temperature, hold for calls."""
         names = tuple(str(convert_to_openai_tool(tool)["function"]["name"]) for tool in tools)
-        bound: Runnable[LanguageModelInput, AIMessage] = self.model_copy(update={"bound": names})
-        return bound
+        bound: ScriptedModel = self.model_copy(update={"bound": names})
+        return bound.bind(**kwargs) if kwargs else bound
 
     def _generate(
         self,
