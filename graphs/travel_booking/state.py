@@ -16,7 +16,7 @@ from graphs.travel_booking.prompts import CURRENT_FLIGHTS_PROMPT, CURRENT_HOTELS
 
 GRAPH_VERSION = 2
 
-HandoffKind = Literal["hand_off", "hand_back", "lapsed", "re_price", "declined", "change", "next_dates"]
+HandoffKind = Literal["hand_off", "hand_back", "lapsed", "lost", "re_price", "declined", "change", "next_dates"]
 HoldStatus = Literal["chosen", "held", "refused", "lapsed", "booked", "lost", "released"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
@@ -92,6 +92,13 @@ class Kit:
         if not old:
             return []
         return self.call("release_hold", dict(old), id=f"release_hold:{old['hold_id']}", config=config).messages
+
+    def cancel(self, kind: Literal["fare", "room"], booking_id: str, config: RunnableConfig) -> list[AnyMessage]:
+        """Cancels a booking and returns the call's messages, none where there is nothing to cancel."""
+        if not booking_id:
+            return []
+        args = {"kind": kind, "booking_id": booking_id}
+        return self.call("cancel_booking", args, id=f"cancel_booking:{booking_id}", config=config).messages
 
     def sampling(self, config: RunnableConfig) -> dict[str, Any]:
         """Returns the model's sampling options."""

@@ -33,12 +33,15 @@ class RecoveryNodes:
     ) -> Command[Literal["hold_room", "publish", "close"]]:
         """Re-books the equivalent of a lost room, or pays its part back; a trip without its flight ends.
 
-        A room that costs something else is quoted and approved anew before it is paid for.
+        A room that costs something else is quoted and approved anew before it is paid for. Where the lost room was to
+        replace a booked one that fits the flight, that one stays.
         """
         self.kit.check(state, config)
         fare, room = state.get("flight_hold"), state.get("hotel_hold")
         if room is None or fare is None or fare["status"] != "booked":
             return Command(goto="close", update={"handoffs": [_ends("the trip has no flight")]})
+        if _still_fits(state.get("bookings", {}), fare):
+            return Command(goto="close", update={"handoffs": [_ends("the room that was to be replaced stays booked")]})
         rooms, messages = self._search(state, room, config)
         price = room.get("replaces_total") or room["total"]
         best = None if rooms is None else _equivalent(rooms, room, money.amount(price), self._gone(state, room))
@@ -46,10 +49,6 @@ class RecoveryNodes:
             progress("an equivalent room was found")
             hold = chosen_room(rooms, best, supersedes=None, replaces_total=price)
             return Command(goto="hold_room", update={"messages": messages, "hotel_hold": hold})
-        if state.get("bookings", {}).get("hotel"):
-            # The room was to replace a booked one, which is still there.
-            ending = _ends("no room can take the place of the booked one")
-            return Command(goto="close", update={"messages": messages, "handoffs": [ending]})
         return self._without_hotel(state, room, messages, config)
 
     def close(self, state: TravelState, config: RunnableConfig) -> Command[Literal["publish", "__end__"]]:
@@ -83,7 +82,9 @@ class RecoveryNodes:
     def _without_hotel(
         self, state: TravelState, room: Hold, messages: list[AnyMessage], config: RunnableConfig
     ) -> Command[Any]:
-        """Pays the hotel's part back and goes on with the flight alone."""
+        """Pays the hotel's part back and goes on with the flight alone; a room booked for other nights is cancelled."""
+        old = state.get("bookings", {}).get("hotel")
+        messages = [*messages, *self.kit.cancel("room", old["booking_id"] if old else "", config)]
         bookings: Bookings = {
             **state.get("bookings", {}),
             "status": "complete",
@@ -148,6 +149,15 @@ def _equivalent(rooms: Rooms, lost: Hold, price: Decimal, gone: set[str]) -> Roo
     """Returns the room nearest in price that has at least the lost one's stars, None where there is none."""
     able = [each for each in rooms.offers if each.offer_id not in gone and each.stars >= lost["facts"]["stars"]]
     return min(able, key=lambda each: (abs(money.amount(each.total) - price), each.offer_id), default=None)
+
+
+def _still_fits(bookings: Bookings, fare: Hold) -> bool:
+    """Tells whether a booked room is for the nights that the flight leaves."""
+    hotel = bookings.get("hotel")
+    if not hotel:
+        return False
+    nights, days = hotel["hold"]["facts"], fare["facts"]
+    return bool((nights["check_in"], nights["check_out"]) == (days["arrives_on"], days["return_on"]))
 
 
 def _booked(bookings: Bookings) -> Decimal:

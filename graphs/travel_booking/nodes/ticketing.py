@@ -16,6 +16,8 @@ from graphs.travel_booking.quotes import fare_text, room_text
 from graphs.travel_booking.state import Booking, Bookings, Hold, Quote, TravelState
 
 NODE: Final = "ticketing"
+_PARTS: Final[tuple[Literal["flight", "hotel"], ...]] = ("flight", "hotel")
+_KINDS: Final[dict[str, Literal["fare", "room"]]] = {"flight": "fare", "hotel": "room"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,8 @@ class TicketingNodes:
         bookings: Bookings = {**state.get("bookings", {})}
         holds = {"flight": state.get("flight_hold"), "hotel": state.get("hotel_hold")}
         messages: list[AnyMessage] = []
-        lost = ""
-        for part in ("flight", "hotel"):
+        lost, is_new = "", False
+        for part in _PARTS:
             hold = holds[part]
             if lost or hold is None or hold["status"] != "held":
                 continue
@@ -44,11 +46,15 @@ class TicketingNodes:
                 lost, holds[part] = part, {**hold, "status": "lost"}
                 progress(f"{part} lost")
                 continue
-            holds[part] = booked["hold"]
-            messages += self._cancel(part, bookings.get(part), config)
+            holds[part], is_new = booked["hold"], True
+            old = bookings.get(part)
+            messages += self.kit.cancel(_KINDS[part], old["booking_id"] if old else "", config)
             bookings[part] = booked
             progress(f"{part} booked")
-        bookings["status"] = "partial" if lost else "complete"
+        if not lost:
+            bookings["status"] = "complete"
+        elif is_new or bookings.get("status") != "published":
+            bookings["status"] = "partial"
         bookings["quote_version"] = (state["quote"] or Quote())["quote_version"]
         update: dict[str, Any] = {
             "messages": messages,
@@ -57,7 +63,7 @@ class TicketingNodes:
             "hotel_hold": holds["hotel"],
         }
         if lost:
-            record = handoff(NODE, "compensate", "lapsed", f"the {lost} was lost after payment")
+            record = handoff(NODE, "compensate", "lost", f"the {lost} was lost after payment")
             return Command(goto="compensate", update={**update, "handoffs": [record]})
         return Command(goto="publish", update={**update, "bookings": {**bookings, "trip": state["trip_constraints"]}})
 
@@ -96,12 +102,6 @@ class TicketingNodes:
         number = str(called.content["booking_id"])
         booked: Hold = {**hold, "status": "booked", "booking_id": number, "replaces_total": ""}
         return Booking(booking_id=number, hold=booked), called.messages
-
-    def _cancel(self, part: str, old: Any, config: RunnableConfig) -> list[AnyMessage]:
-        if not old:
-            return []
-        args = {"kind": "fare" if part == "flight" else "room", "booking_id": old["booking_id"]}
-        return self.kit.call("cancel_booking", args, id=f"cancel_booking:{old['booking_id']}", config=config).messages
 
 
 def _is_change(state: TravelState) -> bool:
