@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.calls import call_tool
 from graphs.loan_underwriting import prompts
-from graphs.loan_underwriting.state import Candidate, DocumentToRead, Extraction, Settings
+from graphs.loan_underwriting.kit import Kit
+from graphs.loan_underwriting.state import Candidate, DocumentToRead, Extraction
 
 FieldName = Literal["full_name", "birth_date", "id_last4", "employer_id", "employer_name", "monthly_income", "currency"]
 
@@ -37,8 +37,8 @@ class DocumentReading(BaseModel):
 
 
 def read(
-    item: DocumentToRead, *, tools: ToolRegistry, model: BaseChatModel, settings: Settings, config: RunnableConfig
-) -> tuple[Extraction, list[Any]]:
+    item: DocumentToRead, *, kit: Kit, model: BaseChatModel, config: RunnableConfig
+) -> tuple[Extraction, list[AnyMessage]]:
     """Reads a document.
 
     Returns:
@@ -46,12 +46,13 @@ def read(
     """
     number = "" if item["attempt"] == 1 else f":{item['attempt']}"
     call_id = f"read_document:{item['document_id']}{number}"
-    called = call_tool(tools, "read_document", {"document_id": item["document_id"]}, id=call_id, config=config)
+    called = kit.call("read_document", {"document_id": item["document_id"]}, id=call_id, config=config)
     if called.failed:
         return _unread(item, f"{called.content}"), called.messages
     text = called.content.get("text") if isinstance(called.content, Mapping) else None
     if not isinstance(text, str) or not text.strip():
         return _unread(item, "the document has no text"), called.messages
+    settings = kit.settings(config)
     messages = prompts.extraction_messages(settings.prompt, kind=item["kind"], text=text, problems=item["problems"])
     sampling = {} if settings.temperature is None else {"temperature": settings.temperature}
     bound = model.bind_tools([DocumentReading], tool_choice="DocumentReading")

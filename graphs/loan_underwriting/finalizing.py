@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,15 +13,13 @@ from langgraph.graph import END
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.calls import call_tool
 from graphs.common.owners import caller_of, check_owner
 from graphs.loan_underwriting.catalog import DecisionWord
-from graphs.loan_underwriting.clock import Clock, audit, time_of
+from graphs.loan_underwriting.kit import Kit, audit
 from graphs.loan_underwriting.policy import Policy
 from graphs.loan_underwriting.review_answers import is_override, needs_second
 from graphs.loan_underwriting.services import answered
-from graphs.loan_underwriting.state import LoanState, Review, Settings
+from graphs.loan_underwriting.state import LoanState, Review
 
 
 class NoDecision(RuntimeError):
@@ -66,19 +63,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Finalizing:
-    """The node over what it needs.
+    """The node over what it needs: tools, policies, settings, time."""
 
-    Attributes:
-        tools: The tool registry.
-        policies: Every version of the policy.
-        defaults: Settings that a run's configuration may override.
-        clock: Returns the present time.
-    """
-
-    tools: ToolRegistry
-    policies: Mapping[str, Policy]
-    defaults: Settings
-    clock: Clock
+    kit: Kit
 
     def finalize(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Carries the decision out, or asks for fresh bureau data where the present is too old to decide on.
@@ -91,9 +78,9 @@ class Finalizing:
         check_owner(state.get("owner"), caller_of(config.get("configurable", {})))
         if state.get("final_decision"):
             return {}
-        policy = self.policies[state["policy_version"]]
+        policy = self.kit.policy(state, config)
         decision = decision_of(state, policy)
-        now = time_of(self.defaults.over(config.get("configurable", {})), self.clock)
+        now = self.kit.now(config)
         if is_stale(state, policy, now):
             return self._asked_anew(state, policy, now, runtime)
         record_id, messages = self._record(decision, state, config)
@@ -136,7 +123,7 @@ class Finalizing:
             "bureau_reference": state["bureau_result"]["reference"],
             "income_reference": state["income_result"]["reference"],
         }
-        called = call_tool(self.tools, "write_decision_record", args, id="decision_record", config=config)
+        called = self.kit.call("write_decision_record", args, id="decision_record", config=config)
         return answered("write_decision_record", called, RecordAnswer).decision_record_id, called.messages
 
     def _book(self, record_id: str, state: LoanState, config: RunnableConfig) -> tuple[str, list[AnyMessage]]:
@@ -148,7 +135,7 @@ class Finalizing:
             "currency": application["currency"],
             "term_months": application["term_months"],
         }
-        called = call_tool(self.tools, "book_loan", args, id="loan_booking", config=config)
+        called = self.kit.call("book_loan", args, id="loan_booking", config=config)
         return answered("book_loan", called, BookingAnswer).loan_booking_id, called.messages
 
 

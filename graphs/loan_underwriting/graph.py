@@ -15,11 +15,11 @@ from langgraph.types import RetryPolicy
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.effects import PRODUCTION
 from graphs.common.services import is_transient
-from graphs.loan_underwriting.clock import Clock, system_clock
 from graphs.loan_underwriting.finalizing import Finalizing, after_finalize
 from graphs.loan_underwriting.income.graph import build_income_graph
 from graphs.loan_underwriting.income.nodes import IncomeNodes
 from graphs.loan_underwriting.intake import Intake, after_merge, after_request, to_extract
+from graphs.loan_underwriting.kit import Clock, Kit, system_clock
 from graphs.loan_underwriting.model import make_model
 from graphs.loan_underwriting.policy import load_policies
 from graphs.loan_underwriting.reviewing import Reviewing, after_second_review
@@ -53,12 +53,9 @@ def build_graph(
         retry: How nodes that call a service are tried again.
     """
     chat = model if isinstance(model, BaseChatModel) else make_model(model)
-    policies, defaults = load_policies(), settings or Settings()
-    intake = Intake(chat, tools, policies, defaults, clock)
-    verification = Verification(tools, policies, defaults, clock)
-    reviewing = Reviewing(chat, tools, policies, defaults, clock)
-    finalizing = Finalizing(tools, policies, defaults, clock)
-    income = build_income_graph(IncomeNodes(tools, policies, defaults, clock), retry)
+    kit = Kit(tools, load_policies(), settings or Settings(), clock)
+    intake, verification = Intake(kit, chat), Verification(kit)
+    reviewing, finalizing = Reviewing(kit, chat), Finalizing(kit)
 
     graph = StateGraph(LoanState)
     # Config and runtime together are injected, though the overloads know only one of them.
@@ -67,7 +64,7 @@ def build_graph(
     graph.add_node("merge_extraction", cast(Any, intake.merge_extraction))
     graph.add_node("request_documents", intake.request_documents)
     graph.add_node("pull_bureau", cast(Any, verification.pull_bureau), retry_policy=retry)
-    graph.add_node("verify_income", income)
+    graph.add_node("verify_income", build_income_graph(IncomeNodes(kit), retry))
     graph.add_node("score_risk", cast(Any, verification.score_risk))
     graph.add_node("summarize_case", reviewing.summarize_case)
     graph.add_node("notify_underwriters", cast(Any, reviewing.notify_underwriters), retry_policy=retry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,13 +11,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from langgraph.types import Send, interrupt
 
-from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.owners import caller_of, check_owner
 from graphs.loan_underwriting import extraction, fields, inputs
 from graphs.loan_underwriting.asking import BadAnswer
-from graphs.loan_underwriting.clock import Clock, audit, time_of
-from graphs.loan_underwriting.policy import Policy
-from graphs.loan_underwriting.state import GRAPH_VERSION, Document, DocumentToRead, LoanState, Settings
+from graphs.loan_underwriting.kit import Kit, audit
+from graphs.loan_underwriting.state import GRAPH_VERSION, Document, DocumentToRead, LoanState
 
 MAX_ROUNDS: Final = 3
 """Readings of a document in all: the first and two retries."""
@@ -32,18 +30,12 @@ class Intake:
     """The nodes over what they need.
 
     Attributes:
+        kit: Tools, policies, settings, time.
         model: Reads documents.
-        tools: The tool registry.
-        policies: Every version of the policy.
-        defaults: Settings that a run's configuration may override.
-        clock: Returns the present time.
     """
 
+    kit: Kit
     model: BaseChatModel
-    tools: ToolRegistry
-    policies: Mapping[str, Policy]
-    defaults: Settings
-    clock: Clock
 
     def plan_documents(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Checks the application and whose it is.
@@ -59,7 +51,7 @@ class Intake:
         inputs.check_application(state.get("application"), state.get("documents"))
         to_read = len(readable(state["documents"]))
         runtime.stream_writer({"progress": f"{to_read} documents to read"})
-        now = time_of(self.defaults.over(config.get("configurable", {})), self.clock)
+        now = self.kit.now(config)
         return {
             "owner": owner,
             "graph_version": GRAPH_VERSION,
@@ -68,15 +60,13 @@ class Intake:
 
     def extract_document(self, item: DocumentToRead, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Reads one document: its text by reference, then the model's candidates."""
-        settings = self.defaults.over(config.get("configurable", {}))
-        found, messages = extraction.read(item, tools=self.tools, model=self.model, settings=settings, config=config)
+        found, messages = extraction.read(item, kit=self.kit, model=self.model, config=config)
         runtime.stream_writer({"progress": f"{item['kind']} read"})
         return {"extractions": [found], "calls": messages}
 
     def merge_extraction(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Merges all readings, and validates what came of them."""
-        settings = self.defaults.over(config.get("configurable", {}))
-        policy = self.policies[state.get("policy_version") or settings.policy_version]
+        policy = self.kit.policy(state, config)
         merged = fields.merge(state.get("extractions", []), state.get("manual_fields", {}), policy.extraction)
         attempt = max((entry["attempt"] for entry in state.get("extractions", [])), default=0)
         outcome = f"{len(merged.errors)} fields missing" if merged.errors else "documents verified"
@@ -86,7 +76,7 @@ class Intake:
             "flags": merged.flags,
             "validation_errors": merged.errors,
             "extraction_round": attempt,
-            "audit_events": [audit("merged", time_of(settings, self.clock), outcome)],
+            "audit_events": [audit("merged", self.kit.now(config), outcome)],
         }
 
     def request_documents(self, state: LoanState, config: RunnableConfig) -> dict[str, Any]:
@@ -97,7 +87,7 @@ class Intake:
             answer = inputs.read_answer(raw, caller=caller, owner=state.get("owner"), known=state["documents"])
         except BadAnswer as bad:
             return {"documents_problem": str(bad)}
-        now = time_of(self.defaults.over(config.get("configurable", {})), self.clock)
+        now = self.kit.now(config)
         return {
             "documents_problem": "",
             "documents": [*state["documents"], *answer.documents],

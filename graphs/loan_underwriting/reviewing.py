@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -14,16 +13,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.calls import call_tool
 from graphs.common.owners import caller_of, check_owner
 from graphs.loan_underwriting import prompts
 from graphs.loan_underwriting.asking import BadAnswer
-from graphs.loan_underwriting.clock import Clock, audit, time_of
-from graphs.loan_underwriting.policy import Policy
+from graphs.loan_underwriting.kit import Kit, audit
 from graphs.loan_underwriting.review_answers import Reviewer, mismatches, needs_second, question, read_answer
 from graphs.loan_underwriting.services import answered
-from graphs.loan_underwriting.state import Assignment, LoanState, Review, Settings
+from graphs.loan_underwriting.state import Assignment, AuditEvent, LoanState, Review
 
 
 class NotificationAnswer(BaseModel):
@@ -40,18 +36,12 @@ class Reviewing:
     """The nodes over what they need.
 
     Attributes:
+        kit: Tools, policies, settings, time.
         model: Writes the summary.
-        tools: The tool registry.
-        policies: Every version of the policy.
-        defaults: Settings that a run's configuration may override.
-        clock: Returns the present time.
     """
 
+    kit: Kit
     model: BaseChatModel
-    tools: ToolRegistry
-    policies: Mapping[str, Policy]
-    defaults: Settings
-    clock: Clock
 
     def summarize_case(self, state: LoanState, config: RunnableConfig) -> dict[str, Any]:
         """Lets the model write the case up for the underwriter; it is given no personal data."""
@@ -59,7 +49,7 @@ class Reviewing:
             "amount": f"{state['application']['amount']} {state['application']['currency']}",
             "term_months": state["application"]["term_months"],
             "score": state["risk_score"],
-            "reasons": [self._policy(state).reasons.get(code, code) for code in state["reason_codes"]],
+            "reasons": [self.kit.policy(state, config).reasons.get(code, code) for code in state["reason_codes"]],
             "mismatches": mismatches(state),
         }
         answer = self.model.invoke(prompts.summary_messages(facts), config)
@@ -68,7 +58,7 @@ class Reviewing:
     def notify_underwriters(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Queues the case, once for each inquiry that it was scored on, and keeps who it was given to."""
         check_owner(state.get("owner"), caller_of(config.get("configurable", {})))
-        due_in_hours = self._policy(state).review.due_hours
+        due_in_hours = self.kit.policy(state, config).review.due_hours
         args = {
             "amount": state["application"]["amount"],
             "segment": state["application"]["segment"],
@@ -76,10 +66,10 @@ class Reviewing:
             "due_in_hours": due_in_hours,
         }
         call_id = f"review_notification:{state['bureau_result']['version']}"
-        called = call_tool(self.tools, "notify_underwriters", args, id=call_id, config=config)
+        called = self.kit.call("notify_underwriters", args, id=call_id, config=config)
         answer = answered("notify_underwriters", called, NotificationAnswer)
         runtime.stream_writer({"progress": "waiting for review"})
-        now = time_of(self._settings(config), self.clock)
+        now = self.kit.now(config)
         return {
             "review_requested_at": now.isoformat(),
             "review_due_at": (now + timedelta(hours=due_in_hours)).isoformat(),
@@ -94,7 +84,7 @@ class Reviewing:
         One question per super-step. A bad answer is stored as the problem and asked again in a step of its own, so that
         every answer is judged by the identity of the run that gave it.
         """
-        policy = self._policy(state)
+        policy = self.kit.policy(state, config)
         raw = interrupt(question(state, policy, problem=state.get("review_problem", "")))
         reviewer = Reviewer(assigned=state.get("assignment", {}).get("reviewer_id", ""))
         try:
@@ -107,39 +97,35 @@ class Reviewing:
         """Asks a second person, who is not the first, where the amount is above what one may approve alone."""
         first = state["review"]
         shown = {name: first.get(name) for name in ("decision", "reason_code", "reviewer_id")}
-        raw = interrupt(question(state, self._policy(state), problem=state.get("second_problem", ""), first=shown))
+        raw = interrupt(
+            question(state, self.kit.policy(state, config), problem=state.get("second_problem", ""), first=shown)
+        )
         try:
             decided = self._decided(raw, state, config, Reviewer(not_this=first["reviewer_id"]))
         except BadAnswer as bad:
             return {"second_problem": str(bad)}
         return {"second_review": decided, "second_problem": "", "audit_events": [_reviewed("second review", decided)]}
 
-    def after_review(self, state: LoanState) -> str:
+    def after_review(self, state: LoanState, config: RunnableConfig) -> str:
         """Asks again after a bad answer, asks a second person above the limit, or goes on."""
         if state.get("review_problem"):
             return "review"
         amount = Decimal(state["application"]["amount"])
-        is_two_person = needs_second(state["review"]["decision"], amount, self._policy(state))
+        is_two_person = needs_second(state["review"]["decision"], amount, self.kit.policy(state, config))
         return "second_review" if is_two_person else "finalize"
 
     def _decided(self, raw: object, state: LoanState, config: RunnableConfig, reviewer: Reviewer) -> Review:
         caller = caller_of(config.get("configurable", {}))
-        answer = read_answer(raw, state=state, caller=caller, reviewer=reviewer, policy=self._policy(state))
+        answer = read_answer(raw, state=state, caller=caller, reviewer=reviewer, policy=self.kit.policy(state, config))
         return Review(
             decision=answer.decision,
             reason_code=answer.reason_code,
             reason_text=answer.reason_text,
             reviewer_id=caller.actor,
             role=caller.role,
-            decided_at=time_of(self._settings(config), self.clock).isoformat(),
+            decided_at=self.kit.now(config).isoformat(),
             bureau_version=state["bureau_result"]["version"],
         )
-
-    def _settings(self, config: RunnableConfig) -> Settings:
-        return self.defaults.over(config.get("configurable", {}))
-
-    def _policy(self, state: LoanState) -> Policy:
-        return self.policies[state.get("policy_version") or self.defaults.policy_version]
 
 
 def after_second_review(state: LoanState) -> str:
@@ -147,6 +133,6 @@ def after_second_review(state: LoanState) -> str:
     return "second_review" if state.get("second_problem") else "finalize"
 
 
-def _reviewed(event: str, decided: Review) -> Any:
+def _reviewed(event: str, decided: Review) -> AuditEvent:
     detail = f"{decided['decision']} by {decided['reviewer_id']}: {decided['reason_code']}"
-    return {"event": event, "at": decided["decided_at"], "detail": detail}
+    return AuditEvent(event=event, at=decided["decided_at"], detail=detail)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -12,15 +11,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.calls import call_tool
 from graphs.common.owners import caller_of, check_owner
 from graphs.loan_underwriting import scoring
 from graphs.loan_underwriting.catalog import MONEY
-from graphs.loan_underwriting.clock import Clock, audit, time_of
-from graphs.loan_underwriting.policy import Policy
+from graphs.loan_underwriting.kit import Kit, audit
 from graphs.loan_underwriting.services import answered
-from graphs.loan_underwriting.state import BureauResult, LoanState, Settings
+from graphs.loan_underwriting.state import BureauResult, LoanState
 
 
 class BureauAnswer(BaseModel):
@@ -45,19 +41,9 @@ class BureauAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """The nodes over what they need.
+    """The nodes over what they need: tools, policies, settings, time."""
 
-    Attributes:
-        tools: The tool registry.
-        policies: Every version of the policy.
-        defaults: Settings that a run's configuration may override.
-        clock: Returns the present time.
-    """
-
-    tools: ToolRegistry
-    policies: Mapping[str, Policy]
-    defaults: Settings
-    clock: Clock
+    kit: Kit
 
     def pull_bureau(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Makes the inquiry that counts, unless its answer is there already."""
@@ -68,10 +54,10 @@ class Verification:
             return {}
         applicant_id = state["application"]["applicant_id"]
         args = {"applicant_id": applicant_id, "purpose": "credit_application", "version": version}
-        called = call_tool(self.tools, "pull_bureau", args, id=f"bureau_pull:{version}", config=config)
+        called = self.kit.call("pull_bureau", args, id=f"bureau_pull:{version}", config=config)
         answer = answered("pull_bureau", called, BureauAnswer)
         runtime.stream_writer({"progress": "bureau check done"})
-        now = time_of(self.defaults.over(config.get("configurable", {})), self.clock)
+        now = self.kit.now(config)
         result = BureauResult(
             version=version,
             reference=answer.inquiry_id,
@@ -87,9 +73,8 @@ class Verification:
 
     def score_risk(self, state: LoanState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Scores the case by the policy that it was scored by before, else by the one in force."""
-        settings = self.defaults.over(config.get("configurable", {}))
-        policy = self.policies[state.get("policy_version") or settings.policy_version]
-        now = time_of(settings, self.clock)
+        policy = self.kit.policy(state, config)
+        now = self.kit.now(config)
         fields = state["extracted_fields"]
         facts = scoring.Facts(
             application=state["application"],

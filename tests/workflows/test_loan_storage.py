@@ -8,7 +8,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -35,6 +34,7 @@ from tests.support.loan import (
     resume,
     staff,
 )
+from tests.support.stored import is_postgres, rows_naming
 
 ROWS = Path(__file__).parent / "rows" / "loan_underwriting_v1.sql"
 PERSONAL = (APPLICANT.full_name, APPLICANT.birth_date.isoformat(), APPLICANT.id_last4, "4200.00", "4,200.00")
@@ -51,7 +51,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def stores(store_url: str) -> Iterator[tuple[Any, Any]]:
     """A stock saver and memory store on it, set up."""
-    kinds: tuple[Any, Any] = (PostgresSaver, PostgresStore) if _is_postgres(store_url) else (SqliteSaver, SqliteStore)
+    kinds: tuple[Any, Any] = (PostgresSaver, PostgresStore) if is_postgres(store_url) else (SqliteSaver, SqliteStore)
     with ExitStack() as stack:
         saver, memory = (stack.enter_context(kind.from_conn_string(store_url)) for kind in kinds)
         saver.setup()
@@ -59,37 +59,11 @@ def stores(store_url: str) -> Iterator[tuple[Any, Any]]:
         yield saver, memory
 
 
-def _is_postgres(url: str) -> bool:
-    return url.startswith("postgres")
-
-
-def _rows_naming(url: str, text: str) -> dict[str, int]:
-    """How many rows of each table of a database hold a text, in any column."""
-    with closing(psycopg.connect(url) if _is_postgres(url) else sqlite3.connect(url)) as connection:
-        names = (
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-            if _is_postgres(url)
-            else "SELECT name FROM sqlite_master WHERE type = 'table'"
-        )
-        tables = [row[0] for row in connection.execute(names).fetchall()]
-        return {
-            table: sum(
-                any(text in _text(value) for value in row)
-                for row in connection.execute(f'SELECT * FROM "{table}"').fetchall()
-            )
-            for table in tables
-        }
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
 def test_deleting_a_case_leaves_nothing_of_it_and_keeps_what_is_known_of_the_employer(
     bank: LoanWorld, stores: tuple[Any, Any], store_url: str
 ) -> None:
     saver, memory = stores
-    database_url = store_url if _is_postgres(store_url) else bank.database_url
+    database_url = store_url if is_postgres(store_url) else bank.database_url
     graph = bank.graph(saver, memory=memory, tools=bank.tools(database_url=database_url))
     database = application_database(database_url)
     gone = Applicant("ap-gone", full_name="Mara Winter")
@@ -102,14 +76,14 @@ def test_deleting_a_case_leaves_nothing_of_it_and_keeps_what_is_known_of_the_emp
         applicant_id="ap-gone",
     )
     answer(graph, staff("case-gone", user_id="u-gone"), APPROVE, claims=AnswerClaims(database))
-    before = _rows_naming(database_url, "case-gone")
+    before = rows_naming(database_url, "case-gone")
     assert (before["outbound_requests"], before["answer_claims"]) == (4, 1)
-    assert sum(_rows_naming(store_url, "Mara Winter").values()) > 0
+    assert sum(rows_naming(store_url, "Mara Winter").values()) > 0
     deleted = delete_case("case-gone", saver=saver, memory=memory, namespace=("cases", "case-gone"), database=database)
     assert (deleted.n_rows, deleted.n_items) == (5, 0)
     for url in {store_url, database_url}:
         for text in ("case-gone", "u-gone", "ap-gone", "Mara Winter"):
-            assert set(_rows_naming(url, text).values()) == {0}, text
+            assert set(rows_naming(url, text).values()) == {0}, text
     assert memory.get(("employers", "E1001"), "payroll") is not None, "a fact about a firm"
     assert graph.get_state(applicant("case-kept")).next == ("review",)
 
@@ -118,7 +92,7 @@ def test_encrypted_cases_hold_no_plain_text_and_go_on(bank: LoanWorld, stores: t
     saver, _ = stores
     saver.serde = EncryptedSerializer.from_pycryptodome_aes(key=b"0123456789abcdef")
     apply(bank.graph(saver), bank.put_applicant(bureau={"score": 530}))
-    assert set(_rows_naming(store_url, APPLICANT.full_name).values()) == {0}
+    assert set(rows_naming(store_url, APPLICANT.full_name).values()) == {0}
     state = resume(bank.graph(saver), staff(), APPROVE)
     assert state["final_decision"] == "approve"
     assert state["extracted_fields"]["full_name"] == APPLICANT.full_name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -13,18 +12,15 @@ from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.calls import call_tool
 from graphs.common.owners import caller_of
 from graphs.loan_underwriting.asking import BadAnswer, check_caller, first_problem
 from graphs.loan_underwriting.catalog import REFERENCE
-from graphs.loan_underwriting.clock import Clock, audit, time_of
 from graphs.loan_underwriting.income import matching, memory
 from graphs.loan_underwriting.income.state import IncomeState, Statement
 from graphs.loan_underwriting.inputs import OPERATIONS_ROLE
-from graphs.loan_underwriting.policy import Policy
+from graphs.loan_underwriting.kit import Kit, audit
 from graphs.loan_underwriting.services import answered
-from graphs.loan_underwriting.state import IncomeResult, Settings
+from graphs.loan_underwriting.state import IncomeResult
 
 
 class StatementAnswer(BaseModel):
@@ -55,19 +51,9 @@ class _Supplied(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class IncomeNodes:
-    """The nodes over what they need.
+    """The nodes over what they need: tools, policies, settings, time."""
 
-    Attributes:
-        tools: The tool registry.
-        policies: Every version of the policy.
-        defaults: Settings that a run's configuration may override.
-        clock: Returns the present time.
-    """
-
-    tools: ToolRegistry
-    policies: Mapping[str, Policy]
-    defaults: Settings
-    clock: Clock
+    kit: Kit
 
     def fetch_statements(self, state: IncomeState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Fetches each statement that is not there yet."""
@@ -79,7 +65,7 @@ class IncomeNodes:
             if statement_id in fetched:
                 continue
             call_id = f"fetch_statement:{statement_id}"
-            called = call_tool(self.tools, "fetch_statement", {"statement_id": statement_id}, id=call_id, config=config)
+            called = self.kit.call("fetch_statement", {"statement_id": statement_id}, id=call_id, config=config)
             messages += called.messages
             if called.failed:
                 missing.append(f"{statement_id}: {called.content}")
@@ -87,7 +73,7 @@ class IncomeNodes:
             answer = answered("fetch_statement", called, StatementAnswer)
             fetched[statement_id] = Statement(statement_id=statement_id, month=answer.month, lines=answer.lines)
         n_months = len({statement["month"] for statement in fetched.values()})
-        needed = self._policy(state, config).income.n_statements - n_months
+        needed = self.kit.policy(state, config).income.n_statements - n_months
         asked_for = [f"{needed} more months", *missing] if needed > 0 else []
         runtime.stream_writer({"progress": f"{len(fetched)} statements fetched"})
         return {"statements": list(fetched.values()), "missing": asked_for, "calls": messages}
@@ -110,7 +96,7 @@ class IncomeNodes:
                 raise BadAnswer(f"{caller.actor} as {caller.role} may not end the request")
         except BadAnswer as bad:
             return {"statements_problem": str(bad)}
-        now = time_of(self.defaults.over(config.get("configurable", {})), self.clock)
+        now = self.kit.now(config)
         told = "none will come" if answer.unavailable else ", ".join(answer.statements)
         return {
             "supplied": [*state.get("supplied", []), *answer.statements],
@@ -125,13 +111,13 @@ class IncomeNodes:
 
     def match_payroll(self, state: IncomeState, config: RunnableConfig, runtime: Runtime[None]) -> dict[str, Any]:
         """Matches credits with what the employer pays, and remembers an employer that was verified by it."""
-        settings, messages = self.defaults.over(config.get("configurable", {})), list[AnyMessage]()
+        messages: list[AnyMessage] = []
         employer_id = str(state["extracted_fields"].get("employer_id") or "")
         employer, source = self._employer(employer_id, config, runtime, messages)
         pay = matching.monthly_pay(state.get("credits", {}), [] if employer is None else employer.payroll_names)
         declared = Decimal(state["extracted_fields"].get("monthly_income") or "0")
-        status, lowest = matching.judge(pay, declared, self._policy(state, config).income)
-        now = time_of(settings, self.clock)
+        status, lowest = matching.judge(pay, declared, self.kit.policy(state, config).income)
+        now = self.kit.now(config)
         if status == "verified" and employer is not None and source == "register":
             names = employer.payroll_names
             verified_on = now.date().isoformat()
@@ -158,15 +144,11 @@ class IncomeNodes:
         if remembered is not None:
             return EmployerAnswer.model_validate(remembered), "memory"
         call_id = f"lookup_employer:{employer_id}"
-        called = call_tool(self.tools, "lookup_employer", {"employer_id": employer_id}, id=call_id, config=config)
+        called = self.kit.call("lookup_employer", {"employer_id": employer_id}, id=call_id, config=config)
         messages += called.messages
         if called.failed:
             return None, "nowhere"
         return answered("lookup_employer", called, EmployerAnswer), "register"
-
-    def _policy(self, state: IncomeState, config: RunnableConfig) -> Policy:
-        settings = self.defaults.over(config.get("configurable", {}))
-        return self.policies[state.get("policy_version") or settings.policy_version]
 
 
 def after_fetch(state: IncomeState) -> str:
