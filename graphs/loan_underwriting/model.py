@@ -7,10 +7,8 @@ from collections.abc import Mapping
 
 from langchain_core.language_models import BaseChatModel
 
-from graphs.common.models import SCRIPTED, chat_model
+from graphs.common.models import chat_model
 from graphs.loan_underwriting.script import loan_script
-
-__all__ = ["SCRIPTED", "make_model"]
 
 
 def make_model(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
+import graphs.loan_underwriting
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.calls import Call, CallBlocked
 from agentctl.sandbox.registry import RegisteredTool, ToolRegistry
@@ -136,6 +138,14 @@ def test_a_server_outside_production_serves_the_sandbox(monkeypatch: pytest.Monk
     served = graph({"configurable": {}})
     assert set(served.nodes) >= {"plan_documents", "verify_income", "review", "second_review", "finalize"}
     assert served.checkpointer is None
+
+
+def test_the_readme_draws_both_graphs_as_they_are() -> None:
+    page = (Path(graphs.loan_underwriting.__file__).parent / "README.md").read_text(encoding="utf-8")
+    built = build_graph(registry(), model=make_model(env={}))
+    ((_, income),) = built.get_subgraphs()
+    for drawn in (built, income):
+        assert drawn.get_graph().draw_mermaid(with_styles=False).strip() in page
 
 
 def test_tool_results_of_a_case_name_no_thread_so_that_a_copys_calls_match_its_recording(bank: LoanWorld) -> None:
