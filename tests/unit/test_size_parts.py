@@ -96,6 +96,27 @@ def test_a_map_whose_keys_are_no_text_is_one_field() -> None:
     assert fields_of(item) == {"": len(item.data)}
 
 
+@given(st.sampled_from(["msgpack", "json", "null", "bytes", "msgpack+aes", "pickle"]), st.binary(max_size=60))
+def test_random_bytes_are_cut_or_a_decode_error(type_: str, data: bytes) -> None:
+    try:
+        parts = parts_of(Stored(type_, data))
+        for item in parts.items:
+            assert sum(fields_of(item).values()) == len(item.data)
+            may_be_message(item)
+    except DecodeError:
+        pass
+
+
+@given(st.integers(-128, 127), st.binary(max_size=300))
+def test_an_extension_of_any_kind_is_one_item_whose_fields_add_up(code: int, data: bytes) -> None:
+    value = Stored("msgpack", bytes([0xC8, *len(data).to_bytes(2, "big"), code & 0xFF]) + data)
+    try:
+        parts = parts_of(value)
+        assert sum(sum(fields_of(item).values()) for item in parts.items) == sum(len(i.data) for i in parts.items)
+    except DecodeError:
+        pass
+
+
 @pytest.mark.parametrize("value", [Stored("msgpack", b"\x92\x01"), Stored("json", b"[1,"), Stored("msgpack+aes", b"x")])
 def test_what_cannot_be_cut_is_a_decode_error(value: Stored) -> None:
     with pytest.raises(DecodeError):

@@ -23,6 +23,9 @@ _ALL: Final = 1 << 32
 _PAYLOAD: Final = 2
 """Where the tuple of a typed value has its payload: after module and name (`codec.tree.Typed`)."""
 
+_CODE_AT: Final = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
+"""Where a packed extension has its code, by its first byte. Source: github.com/msgpack/msgpack/blob/master/spec.md."""
+
 
 class Parts(NamedTuple):
     """A value's items, each a stored value of its own, and whether they are those of a list."""
@@ -51,9 +54,11 @@ def parts_of(value: Stored) -> Parts:
 
 
 def may_be_message(item: Stored) -> bool:
-    """Says whether an item is an object or a map: what a message can be."""
+    """Says whether an item is an object or a map that names a content: without it none is a message."""
+    if b"content" not in item.data:
+        return False
     if item.type == "msgpack":
-        return _is_map(item.data) or _is_extension(item.data)
+        return _is_map(item.data) or _extension(item.data) is not None
     return item.type == "json" and item.data[:1] == b"{"
 
 
@@ -74,14 +79,15 @@ def fields_of(item: Stored) -> Mapping[str, int]:
 
 
 def _packed_fields(data: bytes) -> dict[str, int]:
-    if _is_extension(data):
-        code, inside = msgpack.unpackb(data)
-        if not 0 <= code < NUMPY_ARRAY or not _is_list(inside):
+    extension = _extension(data)
+    if extension is not None:
+        code, inside = extension
+        if code >= NUMPY_ARRAY or not _is_list(inside):
             return {}
-        _, tuple_ = last_items(inside, _ALL)
-        if len(tuple_) <= _PAYLOAD:
+        _, named = last_items(inside, _ALL)
+        if len(named) <= _PAYLOAD:
             return {}
-        data = tuple_[_PAYLOAD]
+        data = named[_PAYLOAD]
     if not _is_map(data):
         return {}
     try:
@@ -103,10 +109,17 @@ def _json_fields(data: bytes) -> dict[str, int]:
 
 def _inside(data: bytes, code: int) -> bytes:
     """Returns what an extension of this code holds, anything else as it is."""
-    if not _is_extension(data):
-        return data
-    found, inside = msgpack.unpackb(data)
-    return bytes(inside) if found == code else data
+    extension = _extension(data)
+    return extension[1] if extension is not None and extension[0] == code else data
+
+
+def _extension(data: bytes) -> tuple[int, bytes] | None:
+    """Returns code and content of a packed extension, None for any other value.
+
+    Codes that are negative, which msgpack keeps for itself, come back as 128 and more.
+    """
+    at = _CODE_AT.get(data[0]) if data else None
+    return None if at is None or len(data) <= at else (data[at], data[at + 1 :])
 
 
 def _is_list(data: bytes) -> bool:
@@ -117,11 +130,6 @@ def _is_list(data: bytes) -> bool:
 def _is_map(data: bytes) -> bool:
     head = data[0] if data else 0
     return 0x80 <= head <= 0x8F or head in (0xDE, 0xDF)
-
-
-def _is_extension(data: bytes) -> bool:
-    head = data[0] if data else 0
-    return 0xC7 <= head <= 0xC9 or 0xD4 <= head <= 0xD8
 
 
 def _loaded(data: bytes) -> object:

@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from xxhash import xxh3_128_digest
 
 from agentctl.codec.messages import message_of
-from agentctl.codec.parts import fields_of, may_be_message, parts_of
+from agentctl.codec.parts import Parts, fields_of, may_be_message, parts_of
 from agentctl.codec.values import decode
 from agentctl.errors import DecodeError
 from agentctl.records.rows import Stored
@@ -117,19 +117,25 @@ def _distinct(slices: Iterable[StateValues], unread: Counter[str], describe: _De
             unread[of_state.unread] += 1
         for channel, value in of_state.values.items():
             try:
-                _count(value, seen.setdefault((of_state.path, channel), {}), describe)
+                parts = parts_of(value)
             except DecodeError as error:
                 unread[error.message] += 1
+                continue
+            _count(parts, seen.setdefault((of_state.path, channel), {}), unread, describe)
     yield from _described(thread, seen)
 
 
-def _count(value: Stored, seen: dict[bytes, _Counted[T]], describe: _Describe[T]) -> None:
-    parts = parts_of(value)
+def _count(parts: Parts, seen: dict[bytes, _Counted[T]], unread: Counter[str], describe: _Describe[T]) -> None:
     for item in parts.items:
         digest = xxh3_128_digest(item.data)
         counted = seen.get(digest)
         if counted is None:
-            counted = seen[digest] = _Counted(describe(item, of_list=parts.is_list), len(item.data))
+            try:
+                what = describe(item, of_list=parts.is_list)
+            except DecodeError as error:
+                unread[error.message] += 1
+                what = None
+            counted = seen[digest] = _Counted(what, len(item.data))
         counted.n_copies += 1
 
 

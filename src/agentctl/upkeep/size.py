@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -75,13 +76,14 @@ def measure(
         case "namespace":
             largest.update(tally.item(ns=path) for path, tally in counted.paths.items())
         case "channel":
-            tick = _ticking(progress, counted.total.n_rows["checkpoints"])
-            channels = _channels(sizes.channels(thread, tick=tick), sizes, thread, counted, unread, notes)
-            largest.update(channels)
+            with _ticking(progress, counted.total.n_rows["checkpoints"]) as tick:
+                channels = sizes.channels(thread, tick=tick)
+                largest.update(_channels(channels, sizes, thread, counted, unread, notes))
         case "message" | "field":
             read = messages if by == "message" else fields
             n_reads = counted.total.n_rows["blobs"] or counted.total.n_rows["checkpoints"]
-            largest.update(read(sizes.values(thread, tick=_ticking(progress, n_reads)), unread))
+            with _ticking(progress, n_reads) as tick:
+                largest.update(read(sizes.values(thread, tick=tick), unread))
         case "row":
             largest.update(_rows(sizes, thread, top))
             largest.n_seen = sum(counted.total.n_rows[role] for role in _ROW_TABLES)
@@ -230,15 +232,19 @@ def _is_write(table: str) -> bool:
     return table in ("writes", "checkpoint_writes")
 
 
-def _ticking(progress: Progress | None, n_total: int) -> Tick:
-    """Returns what counts reads and tells how many of how many were done."""
-    if progress is None:
-        return lambda n: None
+@contextmanager
+def _ticking(progress: Progress | None, n_total: int) -> Iterator[Tick]:
+    """Gives what counts reads and tells how many of how many were done; at the end it tells that all were."""
     done = 0
 
     def tick(n: int) -> None:
         nonlocal done
         done += n
-        progress(min(done, n_total), n_total)
+        if progress is not None:
+            progress(min(done, n_total), n_total)
 
-    return tick
+    try:
+        yield tick
+    finally:
+        if progress is not None:
+            progress(n_total, n_total)
