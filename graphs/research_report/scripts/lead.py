@@ -72,11 +72,11 @@ def lead_script(turn: Turn) -> AIMessage:
 
 
 def _offer(turn: Turn, desk: Desk) -> AIMessage:
-    if not desk.offers:
+    last = desk.offers[-1] if desk.offers else None
+    report = _offered(last) if last else None
+    if last is None or report is None:
         assert desk.draft is not None
         return _publish(turn, desk, after_critique(desk.draft, desk.critique, desk.notes))
-    last = desk.offers[-1]
-    report = Report.model_validate(last.args["report"])
     answer = document_in(last.text) or {}
     if not last.failed:
         return _call(turn, "Report", report.model_dump(mode="json"))
@@ -86,6 +86,13 @@ def _offer(turn: Turn, desk: Desk) -> AIMessage:
     if "rejected" in answer:
         return _publish(turn, desk, after_rejection(report, str(answer["rejected"])))
     return _publish(turn, desk, after_problems(report, answer.get("problems", []), desk.notes))
+
+
+def _offered(offer: Answered) -> Report | None:
+    try:
+        return Report.model_validate(offer.args["report"])
+    except ValidationError:
+        return None
 
 
 def _publish(turn: Turn, desk: Desk, report: Report) -> AIMessage:

@@ -1,0 +1,98 @@
+"""A real process killed between publication and checkpoint; another one resumes the thread."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from tests.support.research import (
+    PRICE,
+    ResearchWorld,
+    analyst,
+    brief,
+    norhaven,
+    offered,
+    research,
+    research_world,
+)
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ResearchWorld]:
+    with research_world(tmp_path / "world") as running:
+        running.web.hold(*norhaven())
+        yield running
+
+
+def _saver(url: str) -> Any:
+    return PostgresSaver.from_conn_string(url) if url.startswith("postgres") else SqliteSaver.from_conn_string(url)
+
+
+@pytest.mark.real_process
+@pytest.mark.parametrize(
+    ("store", "when", "keys"),
+    [("sqlite", "before-row", "expired"), ("postgres", "before-row", "expired"), ("sqlite", "after-row", "kept")],
+)
+def test_after_kill_9_the_thread_resumes_and_the_report_was_published_once(
+    world: ResearchWorld, tmp_path: Path, request: pytest.FixtureRequest, store: str, when: str, keys: str
+) -> None:
+    url = str(tmp_path / "store.sqlite") if store == "sqlite" else str(request.getfixturevalue("fresh_postgres_url"))
+    database = url if store == "postgres" else world.database_url
+    died = subprocess.run(
+        [sys.executable, "-m", "tests.support.dying_research", url, database, world.backoffice.url, when],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert len(world.published("t")) == 1
+    if keys == "expired":
+        world.backoffice.expire_keys()
+    with _saver(url) as saver:
+        graph = world.graph(saver, tools=world.tools(database_url=database))
+        assert graph.get_state(analyst()).next == ("tools",)
+        state = graph.invoke(None, analyst(), durability="sync")
+        assert graph.get_state(analyst()).values["outcome"] == "published"
+        assert [review["by"] for review in graph.get_state(analyst()).values["reviews"]] == ["rev-1"]
+    [publication] = world.published("t")
+    assert state["structured_response"].model_dump(mode="json") == publication["report"]
+    assert world.backoffice.counters()["effects"] == {"publication": 1}
+
+
+def test_a_worker_that_dies_while_subagents_search_loses_no_finished_search(world: ResearchWorld) -> None:
+    saver = InMemorySaver()
+    graph = world.graph(saver)
+
+    def dies(tool: str, subject: str) -> None:
+        if tool == "fetch_page" and "price" in subject:
+            raise KeyboardInterrupt
+
+    world.web.before = dies
+    with pytest.raises(KeyboardInterrupt):
+        research(graph, analyst())
+    world.web.before = lambda tool, subject: None
+    n_searches = world.web.n_asked("web_search")
+    graph.invoke(None, analyst(), durability="sync")
+    assert world.web.n_asked("web_search") == n_searches == 2
+    assert [finding.sub_question for finding in offered(graph, analyst()).findings] == ["q1", "q2"]
+
+
+def test_a_thread_that_was_parked_resumes_in_another_process(world: ResearchWorld, tmp_path: Path) -> None:
+    url = str(tmp_path / "parked.sqlite")
+    with _saver(url) as saver:
+        research(world.graph(saver), analyst(), brief(PRICE))
+    with _saver(url) as saver:
+        graph = world.graph(saver, tools=world.tools())
+        assert [finding.confidence for finding in offered(graph, analyst()).findings] == ["medium"]
