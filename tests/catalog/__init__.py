@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tests.catalog import agents, failures, flows, forks, handoffs, interrupts, owncalls, storage, subgraphs
+from tests.catalog import agents, failures, flows, forks, handoffs, interrupts, owncalls, research, storage, subgraphs
 from tests.catalog.case import (
     Saver,
     ThreadCase,
@@ -23,7 +23,7 @@ from tests.catalog.case import (
 CATALOG: Mapping[str, ThreadCase] = MappingProxyType(
     {
         entry.name: entry
-        for module in (flows, interrupts, subgraphs, failures, forks, storage, agents, owncalls, handoffs)
+        for module in (flows, interrupts, subgraphs, failures, forks, storage, agents, owncalls, handoffs, research)
         for entry in module.CASES
     }
 )

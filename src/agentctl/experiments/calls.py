@@ -315,7 +315,7 @@ def _owner(reader: Reader, point: Point, pair: Pair, tool_nodes: Collection[str]
     for task in point.tasks:
         index = parse_task_path(task.path).index
         is_send = parse_task_path(task.path).kind == "send"
-        if is_send and index is not None and index < len(sends) and _mentions(sends[index], pair.call.id):
+        if is_send and index is not None and index < len(sends) and mentions(sends[index], pair.call.id):
             return task
     known = [task for task in point.unfinished if task.name in tool_nodes and parse_task_path(task.path).kind == "pull"]
     return known[0] if len(known) == 1 else None
@@ -337,11 +337,12 @@ def pending_sends(reader: Reader, point: Point) -> Sequence[object]:
     return _sends(reader, point) if any(parse_task_path(t.path).kind == "send" for t in point.tasks) else []
 
 
-def _mentions(value: object, call_id: str | None) -> bool:
+def mentions(value: object, call_id: str | None) -> bool:
+    """Returns whether an inert value holds a tool call with that id; never where there is none."""
     if isinstance(value, Mapping):
         is_call = bool(call_id) and value.get("id") == call_id and "args" in value
-        return is_call or any(_mentions(inner, call_id) for inner in value.values())
-    return isinstance(value, list) and any(_mentions(inner, call_id) for inner in value)
+        return is_call or any(mentions(inner, call_id) for inner in value.values())
+    return isinstance(value, list) and any(mentions(inner, call_id) for inner in value)
 
 
 def _with(call: NamedCall, form: Answer | Patch, recording: Recording) -> NamedCall:
@@ -430,7 +431,7 @@ def enclosing_calls(reader: Reader, target: Target, is_state: Callable[[str], bo
         path, sends = parse_task_path(task.path), pending_sends(reader, point)
         if path.kind == "send" and path.index is not None and path.index < len(sends):
             sent = sends[path.index]
-            found |= {pair.call.id or "" for pair in point.open_pairs if _mentions(sent, pair.call.id)}
+            found |= {pair.call.id or "" for pair in point.open_pairs if mentions(sent, pair.call.id)}
         else:
             found |= {pair.call.id or "" for pair in point.open_pairs if is_state(pair.call.name)}
     return frozenset(found - {""})

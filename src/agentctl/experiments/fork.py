@@ -54,7 +54,9 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
             _refuse_nothing_next(experiment, target, forms, made)
         else:
             _refuse_at_rest(made)
-        policy = replace(policy_at(experiment, target, made.substituted), in_step=made.in_step)
+        policy = replace(
+            policy_at(experiment, target, made.substituted), in_step=made.in_step, other_state=forms.changes_state
+        )
         nodes = planned_nodes(experiment, target.ns, made.next)
         plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=made.warnings)
         if experiment.on_plan is not None:

@@ -91,6 +91,12 @@ class Forms:
         return (*(form.call for form in self.answers), *(form.call for form in self.patches))
 
     @property
+    def changes_state(self) -> bool:
+        """Whether a run finds other values than were recorded, or takes another route."""
+        forms = (self.assigns, self.memory, self.update is not None, self.goto is not None, self.new_input is not None)
+        return any(forms)
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """The forms as given, each one flag and its value: what reproduces the fork."""
         texts = [*(form.form for form in self.answers), *(form.form for form in self.patches)]

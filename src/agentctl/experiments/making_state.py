@@ -9,9 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agentctl.codec.messages import messages_in
 from agentctl.errors import Refused
-from agentctl.experiments.calls import NamedCall, pending_sends
+from agentctl.experiments.calls import NamedCall, mentions, pending_sends
 from agentctl.experiments.made import Given, Made, artifact_warnings, check_conversation, values_of
+from agentctl.experiments.pairing import describe
+from agentctl.experiments.reports import inert
 from agentctl.experiments.results import answered_of, substitutes
 from agentctl.experiments.scratch import scratch_copy
 from agentctl.experiments.state_values import (
@@ -22,6 +25,7 @@ from agentctl.experiments.state_values import (
     verify_set,
 )
 from agentctl.experiments.values_diff import same
+from agentctl.records.messages import Message
 from agentctl.stores.base import CopyPlan
 
 
@@ -30,7 +34,7 @@ def from_state(given: Given, in_state: Sequence[NamedCall]) -> Made:
     _refuse_stale_sends(given)
     plan = given.replay_plan()
     if given.forms.assigns or in_state:
-        plan = with_null_writes(given, plan, in_state)
+        plan = with_null_writes(given, plan, in_state, rerun=True)
     done = [task.name for task in given.point.tasks if task.finished]
     again = done if given.point.unfinished else []
     return Made(
@@ -48,12 +52,19 @@ def from_state(given: Given, in_state: Sequence[NamedCall]) -> Made:
     )
 
 
-def with_null_writes(given: Given, plan: CopyPlan, in_state: Sequence[NamedCall]) -> CopyPlan:
+def with_null_writes(given: Given, plan: CopyPlan, in_state: Sequence[NamedCall], *, rerun: bool = False) -> CopyPlan:
     """Returns a plan with writes that set the state, after checking on a copy that the channels then hold it.
+
+    Args:
+        given: What the fork is made from.
+        plan: Its rows.
+        in_state: Results that are in the state already, to be changed there.
+        rerun: Whether the target's step runs again with that state.
 
     Raises:
         UsageError: A path leads nowhere.
-        Refused: A channel would hold something else, or a conversation would be broken.
+        Refused: A channel would hold something else, a conversation would be broken, or a pending Send carries a call
+            that the state would have otherwise.
     """
     if given.graph is None:
         refuse_without_conversation(in_state)
@@ -67,6 +78,8 @@ def with_null_writes(given: Given, plan: CopyPlan, in_state: Sequence[NamedCall]
         values = values_of(scratch.state(target.ns, target.id))
     verify_set(wanted, values)
     check_conversation(given, values, changed=given.point.channel in wanted)
+    if rerun and given.point.channel in wanted:
+        _refuse_stale_calls(given, messages_in(inert(wanted[given.point.channel])))
     return plan
 
 
@@ -95,10 +108,35 @@ def _refuse_stale_sends(given: Given) -> None:
             )
 
 
+def _refuse_stale_calls(given: Given, messages: Sequence[Message]) -> None:
+    """Refuses to change a call that a pending Send carries already: the tool would be called as before.
+
+    Raises:
+        Refused: A Send carries it.
+    """
+    calls = [call for message in messages for call in message.tool_calls]
+    sends = pending_sends(given.source, given.point)
+    for pair in given.point.open_pairs:
+        sent = any(mentions(send, pair.call.id) for send in sends)
+        if sent and not any(
+            (call.id, call.name, call.args) == (pair.call.id, pair.call.name, pair.call.args) for call in calls
+        ):
+            raise Refused(
+                f"a Send that runs at {given.target.id} carries {describe(pair.call)} already, as it was",
+                hint=f"change it where it is made: fork {given.point.row.parent or 'an earlier checkpoint'}",
+            )
+
+
 def _carries(send: object, channel: str, old: object) -> bool:
-    """Returns whether a Send's argument is or has the value of a channel, or is an item of it."""
+    """Returns whether a Send's argument is or has the value of a channel, or is an item of it.
+
+    An agent sends each tool call together with its whole state.
+
+    Source: `ToolCallWithContext` (langgraph-prebuilt 1.1.3, prebuilt/tool_node.py).
+    """
     arg = send.get("arg", send) if isinstance(send, Mapping) else send
-    if isinstance(arg, Mapping) and channel in arg:
+    state = arg.get("state") if isinstance(arg, Mapping) else None
+    if any(isinstance(one, Mapping) and channel in one for one in (arg, state)):
         return True
     if same(arg, old):
         return True

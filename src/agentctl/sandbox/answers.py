@@ -45,6 +45,7 @@ class Policy:
         substituted: Answers of a fork, by call; they hold for every later call with the same tool and arguments.
         in_step: Answers of a fork to what tasks of the step where it starts ask, whatever the arguments; they come
             first, and hold for every later call with the same tool and arguments too.
+        other_state: Whether the runs start from another state, or by another route, than was recorded.
         stubs: Values given by `--stub`, by tool name.
         registry: The workflow's sandbox tools, or None.
         effects: The effects in force.
@@ -63,6 +64,7 @@ class Policy:
     live: ToolRegistry | None = None
     enclosing: frozenset[str] = frozenset()
     in_step: tuple[StepAnswer, ...] = ()
+    other_state: bool = False
 
     def substitutes(self, name: str) -> bool:
         """Tells whether a fork gives an answer to calls of a tool."""
@@ -110,7 +112,7 @@ class Desk:
         self._ledger: list[ToolCallReport] = []
         self._blocked: CallBlocked | None = None
         self._from_step: dict[CallKey, Substitute] = {}
-        self._has_diverged = bool(policy.substituted or policy.in_step)
+        self._has_diverged = bool(policy.substituted or policy.in_step or policy.other_state)
         self._closed = False
         self._lock = threading.Lock()
 
