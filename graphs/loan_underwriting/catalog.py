@@ -78,7 +78,7 @@ class BookLoan(EffectArguments):
 
 
 SPECS = (
-    ToolSpec("read_document", "Gives the text of a document, identifiers masked.", ReadDocument, "read"),
+    ToolSpec("read_document", "Gives the labelled entries of a document, identifiers masked.", ReadDocument, "read"),
     ToolSpec("fetch_statement", "Gives the lines of one monthly account statement.", FetchStatement, "read"),
     ToolSpec("lookup_employer", "Gives the names under which an employer pays.", LookupEmployer, "read"),
     ToolSpec("pull_bureau", "Asks the credit bureau: an inquiry that stays on file.", PullBureau, "write"),

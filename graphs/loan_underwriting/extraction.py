@@ -1,8 +1,7 @@
-"""Reading one document: its text by reference, the model's candidates, checked before they count."""
+"""Reading one document: its entries by reference, the model's candidates, checked before they count."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -11,6 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from graphs.loan_underwriting import prompts
+from graphs.loan_underwriting.asking import first_problem
 from graphs.loan_underwriting.kit import Kit
 from graphs.loan_underwriting.state import Candidate, DocumentToRead, Extraction
 
@@ -25,6 +25,21 @@ class ReadField(BaseModel):
     field: FieldName
     value: str = Field(min_length=1, max_length=200)
     confidence: float = Field(ge=0.0, le=1.0)
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    label: str = Field(min_length=1, max_length=80)
+    value: str = Field(min_length=1, max_length=400)
+
+
+class _Recognised(BaseModel):
+    """The document service's answer: what it recognised, and not the document."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    entries: list[_Entry] = Field(min_length=1, max_length=60)
 
 
 class DocumentReading(BaseModel):
@@ -49,9 +64,11 @@ def read(
     called = kit.call("read_document", {"document_id": item["document_id"]}, id=call_id, config=config)
     if called.failed:
         return _unread(item, f"{called.content}"), called.messages
-    text = called.content.get("text") if isinstance(called.content, Mapping) else None
-    if not isinstance(text, str) or not text.strip():
-        return _unread(item, "the document has no text"), called.messages
+    try:
+        entries = _Recognised.model_validate(called.content).entries
+    except ValidationError as error:
+        return _unread(item, f"not recognised: {first_problem(error)}"), called.messages
+    text = "\n".join(f"{entry.label}: {entry.value}" for entry in entries)
     settings = kit.settings(config)
     messages = prompts.extraction_messages(settings.prompt, kind=item["kind"], text=text, problems=item["problems"])
     sampling = {} if settings.temperature is None else {"temperature": settings.temperature}

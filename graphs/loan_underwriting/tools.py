@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import ToolException
 from langgraph.runtime import get_runtime
 
 from agentctl.sandbox.registry import ToolRegistry
@@ -18,7 +17,6 @@ from graphs.common.services import CircuitBreaker, Retries
 from graphs.loan_underwriting.catalog import registry_of
 
 DEBUG_IDENTITY = "loan-agent@debug"
-MAX_DOCUMENT_CHARS = 8000
 _SERVICES = ("documents", "statements", "employers", "inquiries", "reviews", "decisions", "loans")
 
 
@@ -47,11 +45,8 @@ class ProductionTools:
         )
 
     def read_document(self, document_id: str) -> str:
-        """Reads a document's text, whole or not at all: what the thread keeps of it has to be what the model read."""
-        answer = self._client.read("documents", document_id)
-        if len(answer) > MAX_DOCUMENT_CHARS:
-            raise ToolException(f"{document_id} is too long: {len(answer)} characters, {MAX_DOCUMENT_CHARS} at most")
-        return answer
+        """Reads what the document service recognised in a document; the document itself stays there."""
+        return self._client.read("documents", document_id)
 
     def fetch_statement(self, statement_id: str) -> str:
         """Reads an account statement."""
