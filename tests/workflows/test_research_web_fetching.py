@@ -259,6 +259,13 @@ def test_a_bomb_is_never_held_in_memory(encoding: str) -> None:
         tracemalloc.stop()
 
 
+def test_a_body_that_unpacks_to_nothing_without_end_is_not_read() -> None:
+    empty_block = b"\x00\x00\x00\xff\xff"
+    wire, taken = endless(http(b"", content_encoding="deflate")[0], empty_block * 200)
+    assert wired(wire, NAMES, limits=LIMITS).fetch(URL).reason == "size: it is larger than 100000 bytes"
+    assert sum(taken) < 150_000
+
+
 def test_a_bomb_inside_a_bomb_stays_packed() -> None:
     twice = gzip.compress(gzip.compress(html()))
     assert wired(serving(*http(twice, content_encoding="gzip, gzip")), NAMES).fetch(URL).reason == (

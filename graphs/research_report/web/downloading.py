@@ -141,7 +141,7 @@ def _capped(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
 
 
 def _inflated(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
-    """Inflates at most one byte more than may be taken: a bomb is never held in memory."""
+    """Inflates at most one byte more than may be taken, by which the caller sees that it is too much."""
     inflate, is_first, n_left = zlib.decompressobj(_WRAPPED), True, max_bytes + 1
     for chunk in chunks:
         try:
@@ -157,8 +157,6 @@ def _inflated(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
         is_first = False
         n_left -= len(part)
         yield part
-        if n_left <= 0 or inflate.unconsumed_tail:
-            raise _too_large(max_bytes)
     if not is_first and not inflate.eof:
         raise Unreadable(Why.DAMAGED, "it ends in the middle")
 

@@ -71,7 +71,7 @@ def hidden_by(sheets: Iterable[str]) -> Hidden:
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Splits a sheet into the selectors and declarations of its outermost rules."""
+    """Splits a sheet into the selectors and declarations of its outermost rules; what begins with @ selects nothing."""
     depth, start, selectors = 0, 0, ""
     for brace in _BRACE.finditer(sheet):
         if brace[0] == "{":
@@ -83,8 +83,7 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
         elif depth > 0:
             depth -= 1
             if depth == 0:
-                if not selectors.startswith("@"):
-                    yield selectors, sheet[start : brace.start()]
+                yield selectors, sheet[start : brace.start()]
                 start = brace.end()
 
 
