@@ -83,6 +83,8 @@ class McpSessions:
             return waiting.result(self.timeout_s)
         except TimeoutError as error:
             waiting.cancel()
+            # A server that went away leaves its session waiting: the next call opens another.
+            self._submit(self._drop(tenant)).result(self.timeout_s)
             raise ServiceUnavailable(f"{tool} did not answer within {self.timeout_s:g} s") from error
 
     def close(self) -> None:
@@ -130,10 +132,12 @@ class McpSessions:
             self._held[tenant] = _Held(tools, close, task)
             return self._held[tenant]
 
-    async def _drop(self, tenant: str, held: _Held) -> None:
-        if self._held.get(tenant) is held:
+    async def _drop(self, tenant: str, lost: _Held | None = None) -> None:
+        """Lets go of a tenant's session; where one is named as lost, of no other that was opened since."""
+        held = self._held.get(tenant)
+        if held is not None and lost in (None, held):
             del self._held[tenant]
-        held.close.set()
+            held.close.set()
 
     async def _end_all(self) -> None:
         held = list(self._held.values())

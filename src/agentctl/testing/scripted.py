@@ -16,6 +16,7 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 _CHARACTERS_PER_TOKEN = 4
@@ -82,7 +83,7 @@ class ScriptedModel(BaseChatModel):
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Returns a copy that may call these tools and no others; further arguments, as a temperature, hold for calls."""
-        names = tuple(str(convert_to_openai_tool(tool)["function"]["name"]) for tool in tools)
+        names = tuple(map(_tool_name, tools))
         bound: ScriptedModel = self.model_copy(update={"bound": names})
         return bound.bind(**kwargs) if kwargs else bound
 
@@ -115,6 +116,11 @@ class ScriptedModel(BaseChatModel):
             return self.random_source()
         text = json.dumps([self.seed, [str(message.content) for message in messages]])
         return int(_digest(text)[:13], 16) / 16**13
+
+
+def _tool_name(tool: Any) -> str:
+    """Returns a tool's name, without the schema where a tool has its name at hand: making one is slow."""
+    return tool.name if isinstance(tool, BaseTool) else str(convert_to_openai_tool(tool)["function"]["name"])
 
 
 def _digest(text: str) -> str:
