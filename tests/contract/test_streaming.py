@@ -14,7 +14,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langgraph.config import get_stream_writer
 from langgraph.graph import START, StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
 
 from agentctl.errors import UsageError
 from agentctl.experiments.running import Ended, Limits, RunJob, run_all
@@ -161,3 +161,22 @@ def test_modes_are_checked_and_each_is_heard_once() -> None:
     assert parse_modes(STREAM_MODES) == STREAM_MODES
     with pytest.raises(UsageError, match="--stream token: no such stream"):
         parse_modes(["token"])
+
+
+def test_custom_data_says_its_node_beside_tasks_that_finished_in_an_earlier_run(tmp_path: Path) -> None:
+    def ask(state: State) -> State:
+        answer = interrupt("?")
+        get_stream_writer()("answered")
+        return {"log": [answer]}
+
+    def after(state: State) -> State:
+        get_stream_writer()("after")
+        return {"log": []}
+
+    builder = StateGraph(State).add_node("done", lambda state: {"log": ["done"]}).add_node("ask", ask)
+    builder.add_node("after", after).add_edge(["done", "ask"], "after")
+    graph = builder.add_edge(START, "done").add_edge(START, "ask").compile()
+    _, asked = streamed(tmp_path, graph, "custom")
+    payload = Command(resume={asked.interrupts[0][1].id: 1})
+    events, _ = streamed(tmp_path, graph, "custom", payload=payload)
+    assert told(events) == [("custom", "ask", "answered"), ("custom", "after", "after")]

@@ -50,7 +50,7 @@ def resume(
     with open_target(env, target, where) as opened:
         from agentctl.experiments.answered import find_answerer
         from agentctl.experiments.streaming import parse_modes
-        from agentctl.experiments.workflow_runs import departure_with_answers, read_state, resume_workflow
+        from agentctl.experiments.workflow_runs import departure_with_answers, read_stand, resume_workflow
 
         parse_modes(chosen.stream or ())
         head = _require_head(opened)
@@ -64,8 +64,8 @@ def resume(
         with workflow(env, choice, loaded, chosen, reader=opened.reader, metadata=metadata) as ready:
             follow = Following(env, "resume", opened.config, choice, loaded, chosen, ready, metadata, where.debug_store)
             if chosen.dry_run:
-                state = read_state(ready, opened.thread, seen=head)
-                departure = departure_with_answers(ready, opened.thread, single, by_id, state, answered)
+                stand = read_stand(ready, opened.thread, seen=head)
+                departure = departure_with_answers(ready, opened.thread, single, by_id, stand, answered)
                 raise typer.Exit(follow.answer_plan(departure))
             ended = resume_workflow(
                 ready,

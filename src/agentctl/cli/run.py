@@ -67,9 +67,10 @@ def run(
     raised.
     """
     env: Env = ctx.obj
+    from agentctl.experiments.departures import Stand
     from agentctl.experiments.graph_input import check_input
     from agentctl.experiments.streaming import parse_modes
-    from agentctl.experiments.workflow_runs import check_allowed, departure_with_input, read_state, run_workflow
+    from agentctl.experiments.workflow_runs import check_allowed, departure_with_input, read_stand, run_workflow
 
     config = load_config(env.cwd, env.environ)
     tools = read_tools(chosen.tools)
@@ -90,8 +91,8 @@ def run(
                 check_input(ready.graph, value, name=graph.name)
             follow = Following(env, "run", config, choice, graph, chosen, ready, metadata, debug_store)
             if chosen.dry_run:
-                state = read_state(ready, thread) if rows else None
-                departure = departure_with_input(ready, thread, value, state, discard_interrupt)
+                stand = read_stand(ready, thread) if rows else Stand()
+                departure = departure_with_input(ready, thread, value, stand, discard_interrupt)
                 raise typer.Exit(follow.answer_plan(departure))
             ended = run_workflow(
                 ready,

@@ -22,6 +22,29 @@ Question = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
+class Stand:
+    """Where a thread stands: its state, None where it does not exist, and which of its questions were answered."""
+
+    snapshot: StateSnapshot | None = None
+    answered: frozenset[str] = frozenset()
+
+    @property
+    def head(self) -> str | None:
+        """Id of the checkpoint that the state is of, None for no state."""
+        return None if self.snapshot is None else str(self.snapshot.config["configurable"]["checkpoint_id"])
+
+    @property
+    def waiting(self) -> list[Question]:
+        """The questions that wait for an answer."""
+        return [
+            {"id": question.id, "node": task.name, "value": inert(question.value)}
+            for task in (self.snapshot.tasks if self.snapshot is not None else ())
+            for question in task.interrupts
+            if question.id not in self.answered
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class Departure:
     """A run that is about to begin: nothing is written yet.
 
@@ -57,7 +80,7 @@ class Departure:
 
 
 def depart_with_input(
-    state: StateSnapshot | None, thread: str, value: object, *, discard: bool, target: str, workflow: str
+    stand: Stand, thread: str, value: object, *, discard: bool, target: str, workflow: str
 ) -> Departure:
     """Returns what `run` begins with.
 
@@ -65,7 +88,7 @@ def depart_with_input(
     input would go past it as past a question.
 
     Args:
-        state: The thread's state, None where it does not exist.
+        stand: Where the thread stands.
         thread: Thread id.
         value: Input, or None to go on where the thread stopped.
         discard: Whether what waits may be lost.
@@ -76,8 +99,8 @@ def depart_with_input(
         Refused: what waits would be lost.
         NotFound: there is nothing to go on with.
     """
-    waiting = waiting_questions(state)
-    stopped, finished = _step(state)
+    waiting = stand.waiting
+    stopped, finished = _step(stand.snapshot)
     at = (*stopped, *finished)
     if value is None and not at:
         raise NotFound(f"{thread} has nothing to go on with", hint="give it input: --input FILE")
@@ -89,46 +112,53 @@ def depart_with_input(
             hint=f"answer it: {answer_command(target, waiting)}; or discard it: --discard-interrupt",
             candidates=waiting,
         )
-    failed = state is not None and any(task.error is not None for task in state.tasks)
+    failed = stand.snapshot is not None and any(task.error is not None for task in stand.snapshot.tasks)
     if value is not None and at and not waiting and not failed and not discard:
         raise Refused(
             f"{thread} is stopped at {', '.join(at)}, and new input would discard that",
             hint=f"go on: {command('run', workflow, '--thread', target)}; or discard it: --discard-interrupt",
         )
     discarded = tuple(waiting) if value is not None else ()
-    return Departure(thread, head_of(state), stopped, finished, value is not None, discarded)
+    return Departure(thread, stand.head, stopped, finished, value is not None, discarded)
 
 
 def depart_with_answers(
-    state: StateSnapshot,
+    stand: Stand,
     thread: str,
     value: object,
     by_id: Mapping[str, object] | None,
     *,
     target: str,
+    workflow: str,
     answered: Answered = never,
 ) -> Departure:
     """Returns what `resume` begins with.
 
     Args:
-        state: The thread's state.
+        stand: Where the thread stands; it exists.
         thread: Thread id.
         value: The answer, where one question waits and `by_id` is None.
         by_id: Answers by interrupt id.
         target: The thread as the command line names it.
+        workflow: The workflow as the command line names it.
         answered: Tells who answered a question that does not wait any more.
 
     Raises:
         Refused: nothing waits, a question was answered before, or one answer was given to several questions.
         UsageError: an id is not waiting.
     """
-    waiting = waiting_questions(state)
+    waiting, (stopped, finished) = stand.waiting, _step(stand.snapshot)
+    if by_id is None and not waiting and (nodes := (*stopped, *finished)):
+        raise Refused(
+            f"{thread} has no question waiting for an answer; it is stopped at {', '.join(nodes)}",
+            hint=f"go on: {command('run', workflow, '--thread', target)}",
+        )
     answers = check_resume(
-        waiting, value, by_id, thread=thread, target=target, answered=answered, taken_on=taken_on(state)
+        waiting, value, by_id, thread=thread, target=target, answered=answered, taken_on=taken_on(stand.snapshot)
     )
     asking = tuple(str(question["node"]) for question in waiting if question["id"] in answers)
     left = tuple(question for question in waiting if question["id"] not in answers)
-    return Departure(thread, head_of(state), asking, answers=answers, left=left)
+    return Departure(thread, stand.head, asking, answers=answers, left=left)
 
 
 def _step(state: StateSnapshot | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -150,22 +180,10 @@ def _step(state: StateSnapshot | None) -> tuple[tuple[str, ...], tuple[str, ...]
     return tuple(state.next), tuple(finished)
 
 
-def waiting_questions(state: StateSnapshot | None) -> list[Question]:
-    """Returns the questions that wait for an answer."""
-    return [
-        {"id": question.id, "node": task.name, "value": inert(question.value)}
-        for task in (state.tasks if state is not None else ())
-        for question in task.interrupts
-    ]
-
-
-def head_of(state: StateSnapshot | None) -> str | None:
-    """Returns the id of the checkpoint that a state is of, None for no state."""
-    return None if state is None else str(state.config["configurable"]["checkpoint_id"])
-
-
-def taken_on(state: StateSnapshot) -> str:
+def taken_on(state: StateSnapshot | None) -> str:
     """Returns ` by NAME at TIME` of the head, as far as it is known."""
+    if state is None:
+        return ""
     at = datetime.fromisoformat(state.created_at).astimezone(UTC) if state.created_at else None
     return str(answerer_of(state.metadata or {}, at))
 

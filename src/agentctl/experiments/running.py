@@ -282,7 +282,7 @@ class _Drive:
                 "recursion_limit": recursion_limit(self._max_steps, payload, start),
             },
             context=self._context,
-            stream_mode=[CHECKPOINTS, *(self._listener.modes if self._listener else ())],
+            stream_mode=list(dict.fromkeys((CHECKPOINTS, *(self._listener.modes if self._listener else ())))),
             subgraphs=self._listener is not None,
             durability="sync",
         )
@@ -291,7 +291,7 @@ class _Drive:
                 ns, mode, data = part if self._listener else ((), *part)
                 if mode == CHECKPOINTS and not ns:
                     self.tip = data["config"]["configurable"]["checkpoint_id"]
-                elif mode != CHECKPOINTS:
+                if self._listener and mode in self._listener.modes:
                     self._tell(ns, mode, data)
         if self.not_heard is not None:
             raise self.not_heard

@@ -21,7 +21,7 @@ from agentctl.stores.reading.layout import INTERRUPT
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-TASKS = "tasks"
+CHECKPOINTS, TASKS = "checkpoints", "tasks"
 _LAST = "last"
 _CONFIGURATION = ("config", "parent_config", "metadata")
 
@@ -60,18 +60,19 @@ class Streamed:
         self._tell = tell
         self._now = now
         self._running: dict[str, dict[str, str]] = {}
+        self._finished: dict[str, set[str]] = {}
         self._asked: set[str] = set()
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The stream modes to run the graph with; the tasks are heard too where custom data needs its node."""
-        return (*self._wanted, TASKS) if "custom" in self._wanted else self._wanted
+        """The stream modes to run the graph with; steps and tasks are heard too where custom data needs its node."""
+        return (*self._wanted, CHECKPOINTS, TASKS) if "custom" in self._wanted else self._wanted
 
     def hear(self, ns: tuple[str, ...], mode: str, data: Any) -> None:
         """Takes one part of the stream."""
         graph = "|".join(ns)
-        if mode == TASKS:
-            self._note_task(graph, data)
+        if mode in (CHECKPOINTS, TASKS):
+            (self._begin_step if mode == CHECKPOINTS else self._note_task)(graph, data)
             return
         match mode:
             case "updates":
@@ -110,9 +111,16 @@ class Streamed:
         piece = "" if whole else str(message.id or "")
         return StreamEvent("messages", self._now(), graph, node, inert(message), piece, last)
 
+    def _begin_step(self, graph: str, data: Mapping[str, Any]) -> None:
+        """Forgets the tasks of the step before, and keeps which of the new ones have finished in an earlier run."""
+        self._running[graph] = {}
+        self._finished[graph] = {task["id"] for task in data["tasks"] if task.get("result")}
+
     def _note_task(self, graph: str, data: Mapping[str, Any]) -> None:
         """Keeps which tasks of a graph run: a payload with triggers starts one, any other ends it."""
         running = self._running.setdefault(graph, {})
+        if data["id"] in self._finished.get(graph, ()):
+            return
         if "triggers" in data:
             running[data["id"]] = data["name"]
         else:

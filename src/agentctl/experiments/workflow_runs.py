@@ -18,19 +18,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agentctl.errors import NotFound, Refused, UsageError
 from agentctl.experiments.callers import BY, thread_configurable
 from agentctl.experiments.claims import Claim, claim_answers
-from agentctl.experiments.departures import Departure, depart_with_answers, depart_with_input, head_of, taken_on
+from agentctl.experiments.departures import Departure, Stand, depart_with_answers, depart_with_input, taken_on
 from agentctl.experiments.experiment import memory_store
 from agentctl.experiments.reports import report_run
 from agentctl.experiments.resuming import Answered, Answers, never, resume_by_id
 from agentctl.experiments.running import Limits, Listener, RunJob, in_event_loop, run_all
 from agentctl.experiments.savers import open_memory, open_saver
 from agentctl.experiments.thread_locks import Holder, only_run
+from agentctl.experiments.waiting import find_answered
 from agentctl.records.copies import Place, command
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import RunReport, ToolCallReport
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.stores.copying.clock import ids_after
-from agentctl.stores.open import open_writer
+from agentctl.stores.open import open_reader, open_writer
 
 if TYPE_CHECKING:
     from langgraph.pregel import Pregel
@@ -192,9 +193,9 @@ def run_workflow(
     if workflow.store.is_debug:
         _make(workflow.store)
     with _alone(workflow, thread, "run", watch):
-        state = read_state(workflow, thread, seen=seen)
-        departure = departure_with_input(workflow, thread, value, state, discard_interrupt)
-        return _go(workflow, departure, RunJob(thread, payload=value, **_given(workflow, state)), watch)
+        stand = read_stand(workflow, thread, seen=seen)
+        departure = departure_with_input(workflow, thread, value, stand, discard_interrupt)
+        return _go(workflow, departure, RunJob(thread, payload=value, **_given(workflow, stand.snapshot)), watch)
 
 
 def resume_workflow(
@@ -229,10 +230,10 @@ def resume_workflow(
     watch = watch or Watch()
     check_allowed(workflow.store, workflow.tools, env)
     with _alone(workflow, thread, "resume", watch):
-        state = read_state(workflow, thread, seen=seen)
-        departure = departure_with_answers(workflow, thread, value, by_id, state, answered)
+        stand = read_stand(workflow, thread, seen=seen)
+        departure = departure_with_answers(workflow, thread, value, by_id, stand, answered)
         payload = resume_by_id(departure.answers)
-        job = RunJob(thread, payload=payload, expected=departure.nodes, **_given(workflow, state))
+        job = RunJob(thread, payload=payload, expected=departure.nodes, **_given(workflow, stand.snapshot))
 
         def claim() -> None:
             if workflow.claim is not None:
@@ -242,12 +243,10 @@ def resume_workflow(
         return _go(workflow, departure, job, watch, before=claim)
 
 
-def departure_with_input(
-    workflow: Workflow, thread: str, value: object, state: StateSnapshot | None, discard: bool
-) -> Departure:
+def departure_with_input(workflow: Workflow, thread: str, value: object, stand: Stand, discard: bool) -> Departure:
     """Returns what `run` would begin with; see `depart_with_input`."""
     target = workflow.store.target(thread)
-    return depart_with_input(state, thread, value, discard=discard, target=target, workflow=workflow.name)
+    return depart_with_input(stand, thread, value, discard=discard, target=target, workflow=workflow.name)
 
 
 def departure_with_answers(
@@ -255,7 +254,7 @@ def departure_with_answers(
     thread: str,
     value: object,
     by_id: Mapping[str, object] | None,
-    state: StateSnapshot | None,
+    stand: Stand,
     answered: Answered = never,
 ) -> Departure:
     """Returns what `resume` would begin with; see `depart_with_answers`.
@@ -266,17 +265,17 @@ def departure_with_answers(
     """
     if by_id is not None and not by_id:
         raise UsageError("no answer is given", hint="--value JSON, or --map ID=JSON")
-    if state is None:
+    if stand.snapshot is None:
         raise NotFound(
             f"there is no thread {thread} in {workflow.store.name}",
             hint=f"agentctl threads {workflow.store.profile}::" if workflow.store.profile else "agentctl threads",
         )
     target = workflow.store.target(thread)
-    return depart_with_answers(state, thread, value, by_id, target=target, answered=answered)
+    return depart_with_answers(stand, thread, value, by_id, target=target, workflow=workflow.name, answered=answered)
 
 
-def read_state(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) -> StateSnapshot | None:
-    """Returns the thread's state, None where the thread does not exist. The store must exist.
+def read_stand(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) -> Stand:
+    """Returns where a thread stands. The store must exist.
 
     Args:
         workflow: The workflow.
@@ -293,14 +292,22 @@ def read_state(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) ->
             state: StateSnapshot = await graph.aget_state({"configurable": {"thread_id": thread}})
         return state if state.metadata is not None else None
 
-    state = in_event_loop(read())
-    if seen not in (UNSEEN, head_of(state)):
-        target, by = workflow.store.target(thread), taken_on(state) if state is not None else ""
+    stand = Stand(in_event_loop(read()), _answered(workflow.store, thread))
+    if seen not in (UNSEEN, stand.head):
+        target, by = workflow.store.target(thread), taken_on(stand.snapshot)
         raise Refused(
             f"{target} is not what this command was given for any more: it was taken on{by}; nothing was run",
             hint=command("show", target),
         )
-    return state
+    return stand
+
+
+def _answered(store: WorkflowStore, thread: str) -> frozenset[str]:
+    reader = open_reader(store.url, profile=store.profile, schema=store.schema)
+    try:
+        return find_answered(reader, thread)
+    finally:
+        reader.close()
 
 
 def _make(store: WorkflowStore) -> None:
@@ -360,7 +367,8 @@ def _go(
             on_cut=lambda job, calls: watch.on_cut(calls),
             open_memory=nullcontext if own_memory else lambda: open_memory(store.url, schema=store.schema),
         )
-    return report_run(ended, None)
+    run, answered = report_run(ended, None), _answered(store, job.thread)
+    return replace(run, interrupts=tuple(asked for asked in run.interrupts if asked["id"] not in answered))
 
 
 def _sandbox(graph: Pregel[Any, Any, Any, Any]) -> AbstractContextManager[object]:

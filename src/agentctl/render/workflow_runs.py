@@ -125,8 +125,9 @@ def next_commands(
     if run is None:
         return ()
     if run.interrupts:
+        stub = f" {run.blocked_hint}" if run.blocked_hint else ""
         return (
-            command("resume", thread, *answer_words(run.interrupts), *graph, *kept),
+            command("resume", thread, *answer_words(run.interrupts), *graph, *kept) + stub,
             command("show", thread),
             command("fork", thread, "--resume", "JSON", *graph),
         )
