@@ -17,7 +17,7 @@ def test_the_threads_of_a_store_come_with_its_tables_and_what_they_take(cli: Cli
     assert "; stored is " in lines[2]
     assert lines[5].split() == ["table", "rows", "values", "indexes"]
     assert [line.split()[0] for line in lines[6:8]] == ["checkpoints", "writes"]
-    assert lines[9].split() == ["thread", "checkpoints", "writes", "newest", "stored", "times"]
+    assert lines[9].split() == ["thread", "checkpoints", "writes", "newest", "stored", "times", "share"]
     assert lines[10].startswith(EDITED)
     assert {line[:10] for line in lines[10:14]} == {EDITED, AGENT, ASKING, FAILED}
     assert all(len(line) <= 80 for line in lines[:-1])

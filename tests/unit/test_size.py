@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentctl.records.sizes import Assumptions, DatabaseSize, SizeItem, TableSize
-from agentctl.render.size import bar
+from agentctl.records.sizes import Assumptions, DatabaseSize, SizeItem, SizeReport, TableSize
+from agentctl.render.size import bar, human
 from agentctl.upkeep.largest import Largest
 from agentctl.upkeep.projection import project
 
@@ -75,3 +75,25 @@ def test_indexes_are_unknown_where_one_table_does_not_tell() -> None:
 )
 def test_a_bar_is_as_long_as_its_part(part: int, whole: int, expected: str) -> None:
     assert bar(part, whole, 4) == expected
+
+
+@pytest.mark.parametrize(
+    ("width", "titles"),
+    [
+        (120, ["thread", "checkpoints", "writes", "newest", "stored", "times", "share"]),
+        (80, ["thread", "checkpoints", "newest", "stored", "times"]),
+        (40, ["thread", "checkpoints", "newest", "stored", "times"]),
+    ],
+)
+def test_columns_are_left_out_before_a_thread_id_is_cut(width: int, titles: list[str]) -> None:
+    thread = "1f1ece33-5130-6cbe-800a-00e77abd2078"
+    one = SizeItem(thread=thread, n_checkpoints=9, state_bytes=7_000_000, write_bytes=3_000_000, payload_bytes=70_000)
+    report = SizeReport("prod", None, "thread", one, 1, (one,), 1)
+
+    lines = [str(line) for line in human(report, lambda found: f"prod::{found}", str, width)]
+
+    (at,) = (place for place, line in enumerate(lines) if line.startswith("thread "))
+    assert lines[at].split() == titles
+    assert lines[at + 1].startswith(thread)
+    assert lines[at + 1].endswith("██")
+    assert len(lines[at + 1]) <= max(width, 80)

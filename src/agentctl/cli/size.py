@@ -12,6 +12,7 @@ from agentctl.cli.output import Answer, emit, progress, say
 from agentctl.errors import UsageError
 from agentctl.records.sizes import LEVELS, Assumptions, Level
 from agentctl.render import size as rendering
+from agentctl.render import size_document
 
 if TYPE_CHECKING:
     from agentctl.stores.base import Reader
@@ -75,8 +76,8 @@ def size(
             env,
             Answer(
                 human=lambda width: rendering.human(report, reader.info.target, env.pasteable, width),
-                plain=lambda: rendering.plain(report),
-                document=lambda: rendering.as_document(report),
+                plain=lambda: size_document.plain(report),
+                document=lambda: size_document.as_document(report),
             ),
         )
         if not env.is_terminal:

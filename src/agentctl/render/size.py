@@ -1,4 +1,4 @@
-"""What a store takes, for people, pipes and programs."""
+"""What a store takes, for people: figures, tables, and a bar for each item."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agentctl.records.sizes import FORMULAS, Level, Projection, SizeItem, SizeReport, TableSize
+from agentctl.records.sizes import Level, Projection, SizeItem, SizeReport, TableSize
 from agentctl.render.grid import GAP, Column, grid
-from agentctl.render.machine import document
 from agentctl.render.words import count
 from agentctl.render.words import size as words
 
@@ -16,19 +15,21 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-_BAR_WIDTHS: Final = (8, 40)
+_BAR_WIDTHS: Final = (4, 40)
 """Least and most; in between the bar takes what the columns leave."""
-_WIDE: Final = 100
-"""From this width on shares are shown as numbers too."""
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _ROOT: Final = "(root)"
 
 
 class _Shown(NamedTuple):
-    """One column of one level: its title and place, and what of an item it shows."""
+    """One column of one level: its title and place, and what of an item it shows.
+
+    `gives_way`: it is left out before others are cut, the highest first; 0 stays.
+    """
 
     column: Column
     text: Callable[[SizeItem], str]
+    gives_way: int = 0
 
 
 def human(
@@ -112,16 +113,30 @@ def _tables(tables: Sequence[TableSize], width: int) -> Sequence[Text]:
 def _items(report: SizeReport, width: int) -> Sequence[Text | str]:
     if not report.items:
         return [f"no {report.by} is stored"]
-    shown = [each for each in _SHOWN[report.by] if each is not _THREAD or report.thread is None]
-    shown += [_share(report.total.stored_bytes)] if width >= _WIDE else []
+    room = width - GAP - _BAR_WIDTHS[0]
+    known = [each for each in _SHOWN[report.by] if each is not _THREAD or report.thread is None]
+    shown = _fitting([*known, _share(report.total.stored_bytes)], report.items, room)
     rows = [[each.text(item) for each in shown] for item in report.items]
-    lines = grid([each.column for each in shown], rows, width - GAP - _BAR_WIDTHS[0])
+    lines = grid([each.column for each in shown], rows, room)
     longest = max(line.cell_len for line in lines)
     bar_width = min(max(width - longest - GAP, _BAR_WIDTHS[0]), _BAR_WIDTHS[1])
     for line, item in zip(lines[1:], report.items, strict=True):
         line.pad_right(longest - line.cell_len + GAP)
         line.append(bar(item.stored_bytes, report.items[0].stored_bytes, bar_width), style="blue")
     return lines
+
+
+def _fitting(shown: Sequence[_Shown], items: Sequence[SizeItem], width: int) -> Sequence[_Shown]:
+    """Returns the columns that fit, as far as leaving out those that give way can make them."""
+    texts = {id(each): [each.text(item) for item in items] for each in shown}
+    longest = {key: max(map(len, found)) for key, found in texts.items()}
+    widths = {id(each): max(longest[id(each)], len(each.column.title)) + GAP for each in shown if longest[id(each)]}
+    kept = list(shown)
+    for each in sorted((each for each in shown if each.gives_way), key=lambda each: -each.gives_way):
+        if sum(widths.get(id(one), 0) for one in kept) - GAP <= width:
+            break
+        kept.remove(each)
+    return kept
 
 
 def bar(part: int, whole: int, width: int) -> str:
@@ -157,115 +172,6 @@ def beside(report: SizeReport) -> Iterator[str]:
     yield from (f"note: {note}" for note in report.notes)
 
 
-def plain(report: SizeReport) -> Iterator[Sequence[str | int | float | None]]:
-    """Yields one row an item, then one row a figure of the projection.
-
-    An item is its level, thread, ns, channel, name, detail, n_namespaces, n_checkpoints, n_writes, n_values,
-    n_distinct, state_bytes, metadata_bytes, write_bytes, stored_bytes, payload_bytes; a figure is `projection`, name
-    and value.
-    """
-    for item in report.items:
-        yield (
-            report.by,
-            item.thread,
-            item.ns,
-            item.channel,
-            item.name,
-            item.detail,
-            item.n_namespaces,
-            item.n_checkpoints,
-            item.n_writes,
-            item.n_values,
-            item.n_distinct,
-            item.state_bytes,
-            item.metadata_bytes,
-            item.write_bytes,
-            item.stored_bytes,
-            item.payload_bytes,
-        )
-    if report.projection is not None:
-        for name, value in _projection(report.projection).items():
-            if isinstance(value, int | float):
-                yield ("projection", name, value)
-
-
-def as_document(report: SizeReport) -> dict[str, object]:
-    """Returns the JSON document `agentctl.size/1`."""
-    database = report.database
-    return document(
-        "size",
-        {
-            "store": report.store,
-            "thread": report.thread,
-            "by": report.by,
-            "n_threads": report.n_threads,
-            "total": _item(report.total),
-            "items": [_item(item) for item in report.items],
-            "n_total": report.n_total,
-            "truncated": report.truncated,
-            "database": None
-            if database is None
-            else {
-                "disk_bytes": database.disk_bytes,
-                "index_bytes": database.index_bytes,
-                "free_bytes": database.free_bytes,
-                "wal_bytes": database.wal_bytes,
-                "tables": [_table(table) for table in database.tables],
-            },
-            "projection": None if report.projection is None else _projection(report.projection),
-            "notes": list(report.notes),
-        },
-    )
-
-
-def _item(item: SizeItem) -> dict[str, object]:
-    return {
-        "thread": item.thread,
-        "ns": item.ns,
-        "channel": item.channel,
-        "name": item.name,
-        "detail": item.detail,
-        "n_namespaces": item.n_namespaces,
-        "n_checkpoints": item.n_checkpoints,
-        "n_writes": item.n_writes,
-        "n_values": item.n_values,
-        "n_distinct": item.n_distinct,
-        "unchanged": item.unchanged,
-        "state_bytes": item.state_bytes,
-        "metadata_bytes": item.metadata_bytes,
-        "write_bytes": item.write_bytes,
-        "stored_bytes": item.stored_bytes,
-        "payload_bytes": item.payload_bytes,
-        "amplification": item.amplification,
-    }
-
-
-def _table(table: TableSize) -> dict[str, object]:
-    return {
-        "name": table.name,
-        "n_rows": table.n_rows,
-        "value_bytes": table.value_bytes,
-        "disk_bytes": table.disk_bytes,
-        "index_bytes": table.index_bytes,
-        "n_dead_rows": table.n_dead_rows,
-    }
-
-
-def _projection(projection: Projection) -> dict[str, object]:
-    return {
-        "threads_per_day": projection.assumed.threads_per_day,
-        "retention_days": projection.assumed.retention_days,
-        "bytes_per_thread": round(projection.bytes_per_thread),
-        "median_bytes": round(projection.median_bytes),
-        "largest_bytes": projection.largest_bytes,
-        "n_threads_kept": projection.n_threads_kept,
-        "value_bytes": round(projection.value_bytes),
-        "disk_ratio": projection.disk_ratio,
-        "disk_bytes": None if projection.disk_bytes is None else round(projection.disk_bytes),
-        "formulas": list(FORMULAS),
-    }
-
-
 def _size(n_bytes: int | None) -> str:
     return "?" if n_bytes is None else words(n_bytes)
 
@@ -294,13 +200,19 @@ def _channel(item: SizeItem) -> str:
 
 def _share(whole: int) -> _Shown:
     """Returns the column of what part an item is of all that is stored."""
-    return _Shown(Column("share", right=True), lambda item: f"{100 * item.stored_bytes / whole:.0f} %" if whole else "")
+    return _Shown(
+        Column("share", right=True),
+        lambda item: f"{100 * item.stored_bytes / whole:.0f} %" if whole else "",
+        gives_way=2,
+    )
 
 
 _THREAD = _Shown(Column("thread", shrink_to=12, style="cyan"), lambda item: item.thread or "")
 _NS = _Shown(Column("namespace", shrink_to=10), lambda item: item.ns or "")
 _CHECKPOINTS = _Shown(Column("checkpoints", right=True), lambda item: _some(item.n_checkpoints))
-_WRITES = _Shown(Column("writes", right=True), lambda item: words(item.write_bytes) if item.write_bytes else "")
+_WRITES = _Shown(
+    Column("writes", right=True), lambda item: words(item.write_bytes) if item.write_bytes else "", gives_way=1
+)
 _PAYLOAD = _Shown(
     Column("newest", right=True), lambda item: "" if item.payload_bytes is None else words(item.payload_bytes)
 )
@@ -310,7 +222,14 @@ _TIMES = _Shown(Column("times", right=True), lambda item: _times(item.amplificat
 _COPIES = _Shown(Column("copies", right=True), lambda item: _some(item.n_values))
 
 _SHOWN: Final[dict[Level, tuple[_Shown, ...]]] = {
-    "thread": (_THREAD, _CHECKPOINTS, _WRITES, _PAYLOAD, _STORED, _TIMES),
+    "thread": (
+        _Shown(Column("thread", style="cyan"), lambda item: item.thread or ""),
+        _CHECKPOINTS,
+        _WRITES,
+        _PAYLOAD,
+        _STORED,
+        _TIMES,
+    ),
     "namespace": (
         _Shown(Column("namespace", shrink_to=12, style="cyan"), lambda item: item.ns or _ROOT),
         _Shown(Column("visits", right=True), lambda item: _some(item.n_namespaces)),
