@@ -82,7 +82,7 @@ class ScriptedModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Returns a copy that may call these tools and no others; further arguments, as a temperature, hold for calls."""
+        """Returns a copy that may call these tools and no others; further arguments, as a temperature, are kept."""
         names = tuple(map(_tool_name, tools))
         bound: ScriptedModel = self.model_copy(update={"bound": names})
         return bound.bind(**kwargs) if kwargs else bound
