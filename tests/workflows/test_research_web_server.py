@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -233,6 +234,15 @@ def test_robots_rules_of_one_site_are_those_for_this_agent(shared: Web) -> None:
     assert (closed.partition(":")[0], opened) == ("robots", "gone: HTTP 404")
 
 
+def test_pages_can_be_read_side_by_side(web: Web, pages: dict[str, dict[str, Any]]) -> None:
+    async def together() -> list[str]:
+        async with session(web) as opened:
+            calls = (opened.call_tool("fetch_page", {"url": url}) for url in pages)
+            return [result.content[0].text for result in await asyncio.gather(*calls)]
+
+    assert [json.loads(text) for text in asyncio.run(together())] == list(pages.values())
+
+
 @pytest.mark.parametrize("host", ["www.python.org", "unrecorded.example", "localhost"])
 def test_no_other_host_is_reached(shared: Web, host: str) -> None:
     assert fetch(shared, f"https://{host}/")["reason"] == f"unavailable: {host} has no address"
@@ -374,7 +384,7 @@ def test_it_runs_as_a_process_and_ends_on_a_signal() -> None:
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url, *lines = (process.stdout.readline().strip() for _ in range(3))
-        web = Web(url.removesuffix("/mcp"), dict(line.split() for line in lines))
+        web = Web(url.removesuffix("/mcp"), dict(line.split("=", 1) for line in lines))
         assert fetch(web, COUNT, token=web.tokens["globex"])["readable"]
         process.terminate()
         assert process.wait(timeout=30) == 0
