@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,7 @@ def delete_case(
     memory: BaseStore | None,
     namespace: tuple[str, ...],
     database: Database,
+    tables: Collection[str] = (),
 ) -> Deleted:
     """Deletes a thread's checkpoints, writes and blobs, its rows of the application, and its owner's memory.
 
@@ -38,12 +40,13 @@ def delete_case(
         memory: The memory store, None where there is none.
         namespace: What is remembered about the owner; namespaces below it go too.
         database: The application's database.
+        tables: Further tables of its own that name their rows' `thread`.
     """
     saver.delete_thread(thread)
     with database.transaction() as transaction:
         n_rows = sum(
             len(transaction.execute(f"DELETE FROM {table} WHERE thread = ? RETURNING thread", (thread,)))
-            for table in _TABLES
+            for table in (*_TABLES, *tables)
         )
     return Deleted(n_rows, 0 if memory is None else _forget(memory, namespace))
 

@@ -12,6 +12,9 @@ from graphs.travel_booking.catalog import CURRENCY, DAY, MONEY
 _MAX_OFFERS = 20
 _MAX_DESCRIPTION = 200
 
+NO_CURRENCY = "XXX"
+"""ISO 4217's code for no currency: of a search that found nothing."""
+
 Money = Annotated[str, Field(pattern=MONEY)]
 Currency = Annotated[str, Field(pattern=CURRENCY)]
 Day = Annotated[str, Field(pattern=DAY)]
@@ -108,7 +111,7 @@ def fares_of(asked: Mapping[str, Any], content: Mapping[str, Any], currency: str
     fares = read_as(Fares, content)
     if strict:
         _same(asked, fares, ("airline", "origin", "destination", "depart_on", "return_on"))
-        _same({"currency": currency}, fares, ("currency",))
+        _priced_in(currency, fares)
     return fares
 
 
@@ -117,8 +120,13 @@ def rooms_of(asked: Mapping[str, Any], content: Mapping[str, Any], currency: str
     rooms = read_as(Rooms, content)
     if strict:
         _same(asked, rooms, ("city", "check_in", "check_out"))
-        _same({"currency": currency}, rooms, ("currency",))
+        _priced_in(currency, rooms)
     return rooms
+
+
+def _priced_in(currency: str, found: Fares | Rooms) -> None:
+    if found.offers:
+        _same({"currency": currency}, found, ("currency",))
 
 
 def _same(asked: Mapping[str, Any], answered: BaseModel, names: tuple[str, ...]) -> None:

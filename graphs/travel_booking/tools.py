@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -16,14 +17,14 @@ from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.effects import NO_DATABASE, PRODUCTION, EffectClient, http_client, json_text
 from graphs.common.outbound import OutboundLog
 from graphs.common.owners import caller_of
-from graphs.common.services import CircuitBreaker, Retries, ServiceUnavailable
+from graphs.common.services import CircuitBreaker, Retries, ServiceRefused, ServiceUnavailable
 from graphs.travel_booking.application import QuoteBook, application_database
 from graphs.travel_booking.catalog import registry_of
 from graphs.travel_booking.limits import RateExceeded, SupplierLimits
 from graphs.travel_booking.memory import travellers_namespace
 from graphs.travel_booking.operations.outbox import Event, Outbox
 from graphs.travel_booking.policy import load_policies
-from graphs.travel_booking.results import Fares, HoldState, InvalidResult, Rooms, read_as
+from graphs.travel_booking.results import NO_CURRENCY, Fares, HoldState, InvalidResult, Rooms, read_as
 
 DEBUG_IDENTITY = "travel-agent@debug"
 _SERVICES = (
@@ -104,16 +105,18 @@ class ProductionTools:
         if client is None:
             raise ToolException(f"{airline} is no airline that we sell")
         self._turn(airline)
+        route = {"origin": origin, "destination": destination, "depart_on": depart_on, "return_on": return_on}
+        key = "/".join([*route.values(), str(travellers), airline])
         try:
-            record = client.read("flights", f"{origin}/{destination}/{depart_on}/{return_on}/{travellers}/{airline}")
+            return _kept(Fares, _found(client, "flights", key, {"airline": airline, **route}))
         except ServiceUnavailable as down:
             raise ToolException(str(down)) from down
-        return _kept(Fares, record)
 
     def search_hotels(self, city: str, check_in: str, check_out: str, guests: int) -> str:
         """Looks for rooms."""
         self._turn("hotels")
-        return _kept(Rooms, self._client.read("hotels", f"{check_in}/{check_out}/{guests}/{city}"))
+        stay = {"city": city, "check_in": check_in, "check_out": check_out}
+        return _kept(Rooms, _found(self._client, "hotels", f"{check_in}/{check_out}/{guests}/{city}", stay))
 
     def check_hold(self, kind: str, hold_id: str, total: str, currency: str) -> str:
         """Asks about a hold."""
@@ -341,6 +344,16 @@ def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegist
 
 def _thread(config: RunnableConfig) -> str:
     return str(config["configurable"]["thread_id"])
+
+
+def _found(client: EffectClient, service: str, key: str, asked: Mapping[str, str]) -> str:
+    """Reads a search; where there is no such route or city, it found nothing."""
+    try:
+        return client.read(service, key)
+    except ToolException as refused:
+        if not isinstance(refused.__cause__, ServiceRefused) or refused.__cause__.status != HTTPStatus.NOT_FOUND:
+            raise
+    return json_text({**asked, "currency": NO_CURRENCY, "offers": []})
 
 
 def _kept(shape: type[Fares] | type[Rooms] | type[HoldState], record: str, **sources: str) -> str:
