@@ -182,6 +182,16 @@ def test_in_a_step_where_one_branch_raised_the_other_ones_call_is_changed(source
     assert (run.status, values(source, run)["decision"]) == ("done", "approve 600 B")
 
 
+def test_a_call_that_never_came_back_is_answered_in_its_step_and_the_other_branch_stays(source: Source) -> None:
+    stubs = policy(stubs={"match_payroll": {"employer": "D", "matches": True}})
+    report = source.fork(GRAPH, "failed@error", answer=['fetch_statements={"credits": [800]}'], policy=stubs)
+    run = only(report)
+    state = values(source, run)
+    assert (report.next, run.nodes) == (("income",), ("income", "income|fetch", "income|match", "score"))
+    assert served(run)[0] == ("fetch_statements", "statements:1", "answered")
+    assert (state["income"]["monthly"], state["bureau"]["score"]) == (800, 512)
+
+
 def test_a_finished_branch_beside_a_question_runs_again_and_the_question_waits(source: Source) -> None:
     report = source.fork(ASKING, "asks@call:pull_bureau", patch=["pull_bureau:score=650"])
     run = only(report)

@@ -281,3 +281,20 @@ def test_several_tasks_of_one_node_are_not_updated_as_one(source: Source, tmp_pa
 def test_names_that_the_graph_does_not_have_are_refused_before_any_write(source: Source, given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"no (node|channel)"):
         source.fork(TRIP, "booked@before:hotel_agent:1", **given)
+
+
+def test_goto_inside_a_subgraph_leaves_its_own_route_and_the_graph_around_it_goes_on(source: Source) -> None:
+    at = inner(source, "loan", "fetch")
+    report = source.fork(LOAN, at, goto="match", assign=['income={"monthly": 900}'])
+    state = values(source, LOAN, report)
+    assert report.next == ("match",)
+    assert only(report).nodes == ("income", "income|match", "score")
+    assert served(report) == [("match_payroll", "recorded")]
+    assert (state["decision"], state["bureau"]["score"]) == ("decline 600 ACME", 512)
+
+
+def test_goto_back_inside_a_subgraph_past_its_question(source: Source) -> None:
+    reads = policy(effects={"fetch_statements": "read"})
+    report = source.fork(ASKING, inner(source, "asks", "match"), goto="fetch", policy=reads)
+    assert (report.next, question(report)) == (("fetch",), "which employer?")
+    assert served(report) == [("fetch_statements", "recorded_again")]

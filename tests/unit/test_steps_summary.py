@@ -27,13 +27,14 @@ def message(kind: str, content: str, **fields: object) -> dict[str, object]:
         ([1, 2], "[1, 2]"),
         (list(range(100)), "[100 items]"),
         ({"a": 1}, '{"a": 1}'),
+        ({"/notes/a.md": "x" * 90, "/notes/b.md": ""}, "{/notes/a.md, /notes/b.md}"),
         ({str(i): i for i in range(40)}, "{40 fields}"),
         ({"$unread": 20000}, "(20,000 bytes)"),
         ({"$type": "decimal.Decimal", "$value": "12.50"}, "12.50"),
         ({"$type": "app.models.Report", "title": "x"}, "Report"),
     ],
 )
-def test_small_values_are_shown_whole_and_others_by_size(value: object, text: str) -> None:
+def test_small_values_are_shown_whole_and_others_by_their_keys_or_size(value: object, text: str) -> None:
     assert summary.short(value) == text
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Blocked, GraphFailed, Refused
@@ -29,10 +28,6 @@ def from_update(given: Given, in_state: Sequence[NamedCall]) -> Iterator[Made]:
         Refused: It would not lead where it says.
     """
     target, forms, graph = given.target, given.forms, given.known_graph()
-    if target.ns and forms.goto is not None:
-        raise Refused(
-            "--goto works on the root graph", hint="fork the enclosing checkpoint, or use --as-node in the namespace"
-        )
     with scratch_copy(given.source, given.replay_plan(), given.experiment.graph) as scratch:
         current = values_of(scratch.state(target.ns, target.id))
         wanted = wanted_values(given, current, in_state)
@@ -99,8 +94,8 @@ def _update(given: Given, scratch: Scratch, graph: Graph, wanted: Mapping[str, A
     forms, target = given.forms, given.target
     values = {name: replacement(graph, name, value, current) for name, value in wanted.items()}
     if forms.as_node is None:
-        routed = replace(scratch, graph=going_to(graph, values, forms.goto))
-        return routed.update([StateUpdate(None, START)], target.ns, target.id)
+        routed = going_to(graph, values, forms.goto)
+        return scratch.update([StateUpdate(None, START)], target.ns, target.id, by=routed)
     values = {**(forms.update or {}), **values}
     update: Any = values if forms.goto is None else Command(update=values, goto=forms.goto)
     return scratch.update([StateUpdate(update, forms.as_node)], target.ns, target.id)

@@ -104,7 +104,8 @@ def answer_sources(recorded: Collection[str], policy: Policy, call: Call) -> Ite
     effect = policy.effect(call) or "write"
     if policy.substitutes(call.name):
         yield "answered"
-    if policy.mode == "recorded" and call.name in recorded:
+    runs_anew = policy.goes_another_way and effect == "state" and call.tool is not None
+    if policy.mode == "recorded" and call.name in recorded and not runs_anew:
         yield "recorded"
     if call.name in policy.stubs:
         yield "stub"

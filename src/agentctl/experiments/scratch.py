@@ -80,11 +80,29 @@ class Scratch:
 
         return self.do(read)
 
-    def update(self, updates: Sequence[Any], ns: str = "", id: str | None = None) -> str:
-        """Applies one super-step of LangGraph `StateUpdate`s and returns the id of the checkpoint that it made."""
+    def update(
+        self,
+        updates: Sequence[Any],
+        ns: str = "",
+        id: str | None = None,
+        *,
+        by: Pregel[Any, Any, Any, Any] | None = None,
+    ) -> str:
+        """Applies one super-step of LangGraph `StateUpdate`s and returns the id of the checkpoint that it made.
+
+        Args:
+            updates: The updates.
+            ns: Namespace.
+            id: The checkpoint; None for the newest.
+            by: The graph of the namespace, with routes of its own; None for the one that the root graph declares.
+        """
 
         async def apply(graph: Pregel[Any, Any, Any, Any]) -> str:
-            made = await graph.abulk_update_state(config(ns, id), [updates])
+            if by is None:
+                made = await graph.abulk_update_state(config(ns, id), [updates])
+            else:
+                own = by.copy(update={"checkpointer": graph.checkpointer})
+                made = await own.abulk_update_state(inner_config(ns, id, graph.checkpointer), [updates])
             return str(made["configurable"]["checkpoint_id"])
 
         return self.do(apply)
@@ -103,6 +121,18 @@ def config(ns: str = "", id: str | None = None) -> Any:
     """Returns the LangGraph config of the scratch thread, of a namespace or of one checkpoint of it."""
     configurable: dict[str, object] = {"thread_id": THREAD, "checkpoint_ns": ns}
     return {"configurable": {**configurable, **({"checkpoint_id": id} if id else {})}}
+
+
+def inner_config(ns: str, id: str | None, checkpointer: Any) -> Any:
+    """Returns the config by which the graph of a namespace itself is updated, as the root graph calls it.
+
+    Source: `bulk_update_state`, which hands its checkpointer on to the subgraph (langgraph 1.2.24, pregel/main.py).
+    """
+    if not ns:
+        return config(ns, id)
+    from langgraph._internal._constants import CONFIG_KEY_CHECKPOINTER
+
+    return {"configurable": {**config(ns, id)["configurable"], CONFIG_KEY_CHECKPOINTER: checkpointer}}
 
 
 @contextmanager

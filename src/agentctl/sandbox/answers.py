@@ -66,6 +66,11 @@ class Policy:
     in_step: tuple[StepAnswer, ...] = ()
     other_state: bool = False
 
+    @property
+    def goes_another_way(self) -> bool:
+        """Whether runs differ from what was recorded before they ask for anything."""
+        return bool(self.substituted or self.in_step or self.other_state)
+
     def substitutes(self, name: str) -> bool:
         """Tells whether a fork gives an answer to calls of a tool."""
         return any(name == key[0] for key in self.substituted) or any(name == one.name for one in self.in_step)
@@ -112,7 +117,7 @@ class Desk:
         self._ledger: list[ToolCallReport] = []
         self._blocked: CallBlocked | None = None
         self._from_step: dict[CallKey, Substitute] = {}
-        self._has_diverged = bool(policy.substituted or policy.in_step or policy.other_state)
+        self._has_diverged = policy.goes_another_way
         self._closed = False
         self._lock = threading.Lock()
 

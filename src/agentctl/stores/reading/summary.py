@@ -93,7 +93,7 @@ def short(value: object) -> str:
             return name.rpartition(".")[2]
         case Mapping():
             text = json.dumps(value, ensure_ascii=False, default=str)
-            return text if len(text) <= _MAX_TEXT else f"{{{len(value)} fields}}"
+            return text if len(text) <= _MAX_TEXT else _keys(value)
         case list():
             text = json.dumps(value, ensure_ascii=False, default=str)
             return text if len(text) <= _MAX_TEXT else f"[{len(value)} items]"
@@ -153,6 +153,12 @@ def _messages(tree: object, channel: str) -> Sequence[str]:
         return texts
     inert = plain(tree)
     return [_message(m) for m in (coerced_messages(inert) if channel == _MESSAGES else messages_in(inert))]
+
+
+def _keys(value: Mapping[str, object]) -> str:
+    """Returns the keys of a mapping that is too long to be shown, or how many there are."""
+    text = f"{{{', '.join(map(str, value))}}}"
+    return text if len(text) <= _MAX_TEXT else f"{{{len(value)} fields}}"
 
 
 def _typed_message(item: object) -> str:
