@@ -99,9 +99,14 @@ def test_questions_and_debug_events() -> None:
     assert shown([event("updates", asked)]) == 'updates  agent  asks f00  {"question": "sure?"}\n'
     task = {"type": "task_result", "step": 3, "payload": {"error": "down", "result": {}}}
     assert shown([event("debug", task)]) == 'debug    agent  step 3 task result  failed: "down"\n'
-    checkpoint = {"config": {"configurable": {"checkpoint_id": "1f0"}}, "next": ["a", "a"]}
+    asks = {"type": "task_result", "step": 3, "payload": {"interrupts": [{"id": "f00", "value": 1}]}}
+    assert shown([event("debug", asks)]) == "debug    agent\n         step 3 task result  asks f00  1\n"
+    checkpoint = {
+        "config": {"configurable": {"checkpoint_id": "1f1ece77-1594-6d7d-bfff-4d210f58ad6c"}},
+        "next": ["a", "a"],
+    }
     told = {"type": "checkpoint", "step": 3, "payload": checkpoint}
-    assert shown([event("debug", told, node="")]) == "debug    step 3 checkpoint  1f0  next: a x2\n"
+    assert shown([event("debug", told, node="")]) == "debug    step 3 checkpoint  0f58ad6c  next: a x2\n"
 
 
 def test_nothing_that_a_terminal_would_obey_and_no_key_is_shown() -> None:

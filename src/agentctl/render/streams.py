@@ -206,17 +206,14 @@ def _debug_parts(data: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
             nodes = told.get("next")
             config = told.get("config")
             where = config.get("configurable", {}) if isinstance(config, Mapping) else {}
-            yield (
-                label,
-                f"{where.get('checkpoint_id', '')}  next: {names(nodes) if isinstance(nodes, list) else '-'}",
-                "",
-            )
+            short = str(where.get("checkpoint_id", ""))[-8:]
+            yield label, f"{short}  next: {names(nodes) if isinstance(nodes, list) else '-'}", ""
         case "task":
             yield label, dumps(told.get("input")), ""
         case "task_result" if told.get("error"):
             yield label, f"failed: {dumps(told.get('error'))}", "red"
         case "task_result" if told.get("interrupts"):
-            yield label, f"asks {dumps(told.get('interrupts'))}", "yellow"
+            yield from ((label + each, text, style) for each, text, style in _asked_parts(told.get("interrupts")))
         case _:
             yield label, dumps(told.get("result", told)), ""
 
