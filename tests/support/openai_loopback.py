@@ -36,7 +36,7 @@ class OpenAILoopback:
 @contextmanager
 def openai_loopback(script: Script) -> Iterator[OpenAILoopback]:
     """Serves in a thread until the block ends; the script sees messages, tools and temperature of the requests."""
-    listening = socket.socket()
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
     listening.listen(128)
     loopback = OpenAILoopback(f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
