@@ -84,12 +84,12 @@ def test_values_are_the_state_of_each_graph(tmp_path: Path) -> None:
 
 
 def test_debug_events_say_what_happens_and_hide_secrets_of_the_configuration(tmp_path: Path) -> None:
-    events, _ = streamed(tmp_path, nested(), "debug", api_token="abc", user="u-1")
+    events, _ = streamed(tmp_path, nested(), "debug", api_token="open-sesame", user="u-1")
     kinds = [(event.node, event.data["type"]) for event in events if isinstance(event.data, dict)]
     assert ("income", "task") in kinds and ("income|check", "task_result") in kinds and ("", "checkpoint") in kinds
     text = str(events)
     assert "'api_token': '***'" in text and "'user': 'u-1'" in text
-    assert "abc" not in text
+    assert "open-sesame" not in text
 
 
 def test_the_pieces_of_a_message_have_its_id_and_the_last_one_says_so(tmp_path: Path) -> None:
