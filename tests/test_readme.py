@@ -53,7 +53,7 @@ def commands() -> Iterator[Any]:
 
 def parse(line: str) -> None:
     """Parses a command line as agentctl would, down to its last option, and runs nothing."""
-    _, *words = shlex.split(line)
+    _, *words = shlex.split(line, comments=True)
     command: Any = typer.main.get_command(build(words))
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
@@ -169,7 +169,7 @@ def test_the_example_of_the_readme_ends_as_the_readme_says(
     assert "the warehouse was really asked" in capsys.readouterr().out
 
     (line,) = [line for line in blocks_lines("sh") if "--graph shop.py:graph" in line]
-    result = run_cli(*shlex.split(line)[1:], terminal=True, width=100)
+    result = run_cli(*shlex.split(line, comments=True)[1:], terminal=True, width=100)
 
     assert result.code == 0, result.err
     shown = README.read_text("utf-8")
