@@ -18,7 +18,6 @@ from langgraph.types import Command
 from agentctl.sandbox.registry import ToolRegistry
 from fixtures.backoffice import BackOffice, running
 from fixtures.backoffice.travel import IDENTITY, put_fares, put_payment_method, put_rooms
-from graphs.common.effects import http_client
 from graphs.common.services import CircuitBreaker, Retries
 from graphs.travel_booking.door import say
 from graphs.travel_booking.graph import TravelGraph, build_graph
@@ -93,12 +92,18 @@ class Agency:
 @contextmanager
 def agency_world(folder: Path) -> Iterator[Agency]:
     """Runs a back office with one fare, one room and one payment method."""
-    with running(folder / "backoffice.sqlite") as backoffice, http_client(backoffice.url, identity=IDENTITY) as http:
+    with running(folder / "backoffice.sqlite") as backoffice, _client(backoffice.url) as http:
         agency = Agency(backoffice, folder, http)
         put_payment_method(backoffice, CARD)
         agency.fares("aurora", fare("au-1"))
         agency.rooms(room("grand"))
         yield agency
+
+
+def _client(url: str) -> httpx.Client:
+    """Plain HTTP on loopback: without `verify=False` each test would load every root certificate first."""
+    headers = {"X-Service-Identity": IDENTITY}
+    return httpx.Client(base_url=url, headers=headers, timeout=5.0, trust_env=False, verify=False)
 
 
 def fare(offer_id: str, total: str = "200.00", **more: Any) -> dict[str, Any]:

@@ -86,9 +86,10 @@ def test_after_three_hand_backs_the_traveller_is_asked_for_flexibility(agency: A
     assert _searched(graph.get_state(traveller("t")).values) == days
 
 
-def test_impossible_dates_are_asked_about_and_do_not_loop(agency: Agency) -> None:
+@pytest.mark.parametrize("city", ["Oslo", "Rome"])
+def test_impossible_dates_are_asked_about_and_do_not_loop(agency: Agency, city: str) -> None:
     agency.fares("aurora")
-    graph = quoted(agency, InMemorySaver())
+    graph = quoted(agency, InMemorySaver(), text=TRIP.replace("Oslo", city))
     assert asked(graph, traveller("t"))["reason"] == "no dates are left on which flights and rooms go together"
     assert len(calls_of(graph.get_state(traveller("t")).values["messages"], "search_flights")) == 3
 

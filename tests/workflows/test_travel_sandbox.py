@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from graphs.travel_booking.model import make_model
 from sandbox_tools.travel import FIRST_QUOTE, NoAnswer, registry
 from tests.support.travel import BACK, OUT, TRIP, Agency, approve, asked, quoted, traveller
 
+README = Path(__file__).parents[2] / "graphs" / "travel_booking" / "README.md"
 READS = ("search_flights", "search_hotels", "check_hold")
 
 
@@ -89,6 +91,11 @@ def test_stubs_answer_with_the_fields_of_production(agency: Agency) -> None:
 
 def test_a_server_outside_production_serves_the_sandbox() -> None:
     assert set(graph({"configurable": {}}).nodes) >= {"intake", "approval", "capture", "ticketing", "publish"}
+
+
+def test_the_readme_draws_the_graph_as_it_is() -> None:
+    drawn = build_graph(registry(), model=make_model(env={})).get_graph().draw_mermaid(with_styles=False)
+    assert drawn.strip() in README.read_text(encoding="utf-8")
 
 
 def _answering(by_args: dict[str, str]) -> ToolRegistry:
