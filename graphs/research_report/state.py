@@ -14,7 +14,7 @@ from langgraph.channels.untracked_value import UntrackedValue
 from graphs.common.owners import Owner
 from graphs.research_report.policy import CURRENT_POLICY
 
-GRAPH_VERSION = 1
+GRAPH_VERSION = 2
 CURRENT_PROMPTS = "v2"
 
 Outcome = Literal["published", "unpublished", "partial"]

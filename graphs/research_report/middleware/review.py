@@ -21,7 +21,7 @@ from graphs.research_report.checks import Problem, check_report
 from graphs.research_report.critique import critique_in
 from graphs.research_report.evidence import evidence_of
 from graphs.research_report.middleware.calls import answers, configurable, last_ai, refusal, state_of
-from graphs.research_report.policy import Policy
+from graphs.research_report.policy import CURRENT_POLICY, Policy
 from graphs.research_report.report import Report, report_sha256
 from graphs.research_report.state import Review
 
@@ -38,10 +38,14 @@ class PublishReview(HumanInTheLoopMiddleware[Any, None, Any]):
     decision is stored, with the hash of its report, before anything is published; an edited report takes the place of
     the call's arguments, so that the thread shows what was published.
 
+    It goes by the stock name, so that threads that wait at the stock middleware, as of version 1, are answered here.
+
     Args:
         interrupt_on: As of the stock middleware; it must name publish_report.
         policies: Every version of the policy.
     """
+
+    name = HumanInTheLoopMiddleware.__name__
 
     def __init__(self, *, interrupt_on: dict[str, bool | InterruptOnConfig], policies: Mapping[str, Policy]) -> None:
         super().__init__(interrupt_on=interrupt_on)
@@ -149,7 +153,7 @@ class PublishReview(HumanInTheLoopMiddleware[Any, None, Any]):
         return report, check_report(report, evidence, critique_in(state["messages"]))
 
     def _policy(self, state: Mapping[str, Any]) -> Policy:
-        return self._policies[state["policy_version"]]
+        return self._policies[state.get("policy_version") or CURRENT_POLICY]
 
 
 def _undecided(messages: Sequence[AnyMessage]) -> list[ToolCall]:

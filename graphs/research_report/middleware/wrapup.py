@@ -19,7 +19,7 @@ from graphs.research_report.middleware.calls import answers, last_ai
 from graphs.research_report.middleware.planning import searched
 from graphs.research_report.notes import DRAFT, content, read_notes
 from graphs.research_report.plan import SubQuestion, sub_questions
-from graphs.research_report.policy import Policy
+from graphs.research_report.policy import CURRENT_POLICY, Policy
 from graphs.research_report.report import Report, report_sha256, report_text
 from graphs.research_report.revising import after_problems
 from graphs.research_report.state import Outcome, ResearchState
@@ -80,7 +80,7 @@ class WrapUp(AgentMiddleware[Any, None, Any]):
     def _held(self, state: Mapping[str, Any], report: Report) -> Report:
         """Marks what fails the checks, until nothing does."""
         files = state.get("files") or {}
-        evidence = evidence_of(files, self._policies[state["policy_version"]].old_after_days)
+        evidence = evidence_of(files, self._policies[state.get("policy_version") or CURRENT_POLICY].old_after_days)
         critique = critique_in(state["messages"])
         for _ in range(_ROUNDS):
             problems = check_report(report, evidence, critique)

@@ -1,0 +1,143 @@
+"""What is kept of a research thread: deletion, encryption, and rows that version 1 of the graph wrote."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.store.postgres import PostgresStore
+from langgraph.store.sqlite import SqliteStore
+
+from graphs.common.answers import AnswerClaims, answer
+from graphs.common.deletion import delete_case
+from graphs.common.effects import application_database
+from graphs.common.owners import caller_of
+from graphs.research_report.preferences import remember_preference, user_namespace
+from graphs.research_report.state import GRAPH_VERSION
+from tests.support.research import (
+    APPROVE,
+    PRICE,
+    ResearchWorld,
+    analyst,
+    asked,
+    brief,
+    norhaven,
+    offered,
+    research,
+    research_world,
+    resume,
+    reviewer,
+)
+
+ROWS = Path(__file__).parent / "rows" / "research_report_v1.sql.gz"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ResearchWorld]:
+    with research_world(tmp_path / "world") as running:
+        running.web.hold(*norhaven())
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where checkpoints and memory are."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.sqlite")
+    return str(request.getfixturevalue("fresh_postgres_url"))
+
+
+def _is_postgres(url: str) -> bool:
+    return url.startswith("postgres")
+
+
+@pytest.fixture
+def stores(store_url: str) -> Iterator[tuple[Any, Any]]:
+    """A stock saver and memory store on it, set up."""
+    kinds: tuple[Any, Any] = (PostgresSaver, PostgresStore) if _is_postgres(store_url) else (SqliteSaver, SqliteStore)
+    with ExitStack() as stack:
+        saver, memory = (stack.enter_context(kind.from_conn_string(store_url)) for kind in kinds)
+        saver.setup()
+        memory.setup()
+        yield saver, memory
+
+
+def _n_rows_naming(url: str, text: str) -> int:
+    """How many rows of a database hold a text, in any column of any table."""
+    listing = (
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        if _is_postgres(url)
+        else "SELECT name FROM sqlite_master WHERE type = 'table'"
+    )
+    with closing(psycopg.connect(url) if _is_postgres(url) else sqlite3.connect(url)) as connection:
+        tables = [row[0] for row in connection.execute(listing).fetchall()]
+        rows = [row for table in tables for row in connection.execute(f'SELECT * FROM "{table}"').fetchall()]
+    return sum(any(text in _text(value) for value in row) for row in rows)
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def test_deleting_a_job_leaves_nothing_of_it_in_any_table(
+    world: ResearchWorld, stores: tuple[Any, Any], store_url: str
+) -> None:
+    saver, memory = stores
+    database_url = store_url if _is_postgres(store_url) else world.database_url
+    remember_preference(memory, caller_of({"tenant": "acme", "user_id": "u-gone"}), "audience", "nobody")
+    graph = world.graph(saver, memory=memory, tools=world.tools(database_url=database_url))
+    research(graph, analyst("job-gone", user_id="u-gone"), brief(PRICE))
+    database = application_database(database_url)
+    answer(graph, reviewer("job-gone", user_id="u-gone"), APPROVE, claims=AnswerClaims(database))
+    assert _n_rows_naming(store_url, "job-gone") > 50
+    namespace = user_namespace({"tenant": "acme", "user_id": "u-gone"})
+    deleted = delete_case("job-gone", saver=saver, memory=memory, namespace=namespace, database=database)
+    assert (deleted.n_rows, deleted.n_items) == (2, 1)
+    for url in {store_url, database_url}:
+        assert _n_rows_naming(url, "job-gone") == 0
+        assert _n_rows_naming(url, "u-gone") == 0
+
+
+def test_encrypted_threads_are_read_back_and_hold_no_plain_text(
+    world: ResearchWorld, stores: tuple[Any, Any], store_url: str
+) -> None:
+    saver, _ = stores
+    saver.serde = EncryptedSerializer.from_pycryptodome_aes(key=b"0123456789abcdef")
+    research(world.graph(saver), analyst(), brief(PRICE))
+    assert _n_rows_naming(store_url, "0.31 euros") == 0
+    assert "0.31 euros" in offered(world.graph(saver), analyst()).findings[0].statement
+
+
+def test_without_encryption_the_same_scan_would_have_found_the_text(
+    world: ResearchWorld, stores: tuple[Any, Any], store_url: str
+) -> None:
+    research(world.graph(stores[0]), analyst(), brief(PRICE))
+    assert _n_rows_naming(store_url, "0.31 euros") > 0
+
+
+def test_a_thread_parked_under_version_1_resumes_under_the_present_version(
+    world: ResearchWorld, tmp_path: Path
+) -> None:
+    store = tmp_path / "v1.sqlite"
+    with closing(sqlite3.connect(store)) as connection:
+        connection.executescript(gzip.decompress(ROWS.read_bytes()).decode())
+    with SqliteSaver.from_conn_string(str(store)) as saver:
+        graph = world.graph(saver)
+        parked = graph.get_state(analyst("parked-v1"))
+        assert parked.values["graph_version"] == 1 < GRAPH_VERSION
+        assert {"policy_version", "reviews", "review_problem"}.isdisjoint(parked.values)
+        assert "quotes" not in asked(graph, analyst("parked-v1")), "version 1 asked as the stock middleware does"
+        state = resume(graph, reviewer("parked-v1"), APPROVE)
+        [review] = graph.get_state(analyst("parked-v1")).values["reviews"]
+    [publication] = world.published("parked-v1")
+    assert state["structured_response"].model_dump(mode="json") == publication["report"]
+    assert (review["by"], review["report_sha256"]) == ("rev-1", publication["sha256"])
