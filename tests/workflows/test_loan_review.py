@@ -14,6 +14,7 @@ from graphs.common.answers import AlreadyAnswered, AnswerClaims, NothingAsked, a
 from graphs.common.effects import application_database
 from graphs.common.outbound import OutboundLog
 from graphs.common.owners import NotTheOwner, caller_of
+from graphs.loan_underwriting.application import claim_answer
 from graphs.loan_underwriting.asking import BadAnswer
 from graphs.loan_underwriting.graph import LoanGraph
 from graphs.loan_underwriting.policy import load_policies
@@ -32,6 +33,7 @@ from tests.support.loan import (
     DECLINE,
     NOW,
     OPERATIONS,
+    REVIEWER,
     SENIOR,
     LoanWorld,
     applicant,
@@ -274,3 +276,10 @@ def test_of_two_decisions_the_first_wins_and_the_other_is_told_by_whom(bank: Loa
         answer(graph, staff(**SENIOR), DECLINE, claims=claims, asked=asked.id)
     assert refused.value.winner == "uw-1"
     assert bank.backoffice.counters()["effects"]["loan_booking"] == 1
+
+
+def test_a_program_that_answers_claims_the_question_first(bank: LoanWorld) -> None:
+    env = {"LOAN_DATABASE_URL": bank.database_url}
+    claim_answer("t", "q-1", APPROVE, {"thread_id": "t", **REVIEWER}, env)
+    with pytest.raises(AlreadyAnswered, match="uw-1"):
+        claim_answer("t", "q-1", DECLINE, {"thread_id": "t", **SENIOR}, env)
