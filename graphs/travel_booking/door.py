@@ -21,8 +21,8 @@ _ASKING = frozenset({"approval", "ask_traveller"})
 _PAYING = frozenset({"recheck", "capture"})
 
 
-class PaymentUnderWay(RuntimeError):
-    """A message came for a trip that is being paid for: the run there must end first."""
+class TripBusy(RuntimeError):
+    """A message came for a trip that stopped at a step which must end first."""
 
 
 def multitask_strategy(running: Collection[str]) -> Strategy:
@@ -56,13 +56,13 @@ def say(
 
     Raises:
         NotTheOwner: the caller has no business on this thread.
-        PaymentUnderWay: the thread stopped between an approval and the end of its booking; it must be run on first.
+        TripBusy: the thread stopped while something was held, paid for or booked; it must be run on first.
     """
     configurable = {"today": clock().date().isoformat(), **config.get("configurable", {})}
     state = graph.get_state(config)
     check_owner(state.values.get("owner"), caller_of(configurable))
     if not state.interrupts and state.next and multitask_strategy(state.next) != "interrupt":
-        raise PaymentUnderWay(f"the trip is at {', '.join(state.next)}: run it on before it takes a message")
+        raise TripBusy(f"the trip is at {', '.join(state.next)}: run it on before it takes a message")
     result: dict[str, Any] = graph.invoke(
         {"messages": [HumanMessage(redacted(text))]}, {**config, "configurable": configurable}, durability="sync"
     )

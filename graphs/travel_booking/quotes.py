@@ -11,14 +11,12 @@ from graphs.travel_booking.state import Change, Hold, Line, Quote, TravelState
 from graphs.travel_booking.trips import unmet
 
 
-def lines_of(fare: Hold | None, room: Hold | None) -> list[Line]:
+def lines_of(fare: Hold, room: Hold) -> list[Line]:
     """Returns the lines for what is held or booked."""
-    lines: list[Line] = []
-    if fare is not None:
-        lines.append(Line(kind="flight", reference=fare["hold_id"], text=fare_text(fare), total=fare["total"]))
-    if room is not None:
-        lines.append(Line(kind="hotel", reference=room["hold_id"], text=room_text(room), total=room["total"]))
-    return lines
+    return [
+        Line(kind="flight", reference=fare["hold_id"], text=fare_text(fare), total=fare["total"]),
+        Line(kind="hotel", reference=room["hold_id"], text=room_text(room), total=room["total"]),
+    ]
 
 
 def fare_text(fare: Hold) -> str:
@@ -37,12 +35,12 @@ def room_text(room: Hold) -> str:
     return f"{room['supplier']} ({facts['stars']} stars, {facts['area']}), {nights}"
 
 
-def draft(state: TravelState, fare: Hold, room: Hold | None, *, because: str) -> Quote:
+def draft(state: TravelState, fare: Hold, room: Hold, *, because: str) -> Quote:
     """Returns the quote of a fare and a room, before it has a version and a time."""
     lines, previous = lines_of(fare, room), state.get("quote")
     cost = money.total(line["total"] for line in lines)
     paid = paid_net(state.get("payment"))
-    ends = sorted(hold["expires_at"] for hold in (fare, room) if hold is not None and hold["status"] == "held")
+    ends = sorted(hold["expires_at"] for hold in (fare, room) if hold["status"] == "held")
     quote = Quote(
         lines=lines,
         total=money.text(cost),
@@ -51,7 +49,7 @@ def draft(state: TravelState, fare: Hold, room: Hold | None, *, because: str) ->
         due=money.text(cost - paid),
         expires_at=ends[0] if ends else "",
         because=because,
-        unmet=unmet(state["trip_constraints"], fare["facts"], {} if room is None else room["facts"], cost),
+        unmet=unmet(state["trip_constraints"], fare["facts"], room["facts"], cost),
     )
     return {**quote, "changes": changes_between(previous, quote)}
 

@@ -23,7 +23,7 @@ from graphs.travel_booking.catalog import registry_of
 from graphs.travel_booking.limits import RateExceeded, SupplierLimits
 from graphs.travel_booking.memory import travellers_namespace
 from graphs.travel_booking.operations.outbox import Event, Outbox
-from graphs.travel_booking.policy import load_policies
+from graphs.travel_booking.policy import CURRENT_POLICY, load_policies
 from graphs.travel_booking.results import NO_CURRENCY, Fares, HoldState, InvalidResult, Rooms, read_as
 
 DEBUG_IDENTITY = "travel-agent@debug"
@@ -316,12 +316,12 @@ def production_tools(
         timeout_s: Per request, for the default client.
         retries: For transient errors.
         breaker: Makes the circuit breaker of one service.
-        limits: How often each supplier may be asked.
+        limits: How often each supplier may be asked; by default as the present policy says.
         log: The outbound requests; by default those of the database.
     """
     client = http or http_client(base_url, identity=identity, timeout_s=timeout_s, keep_alive=False)
     return ProductionTools(
-        client, database_url, env, retries or Retries(), breaker, limits or SupplierLimits(), log
+        client, database_url, env, retries or Retries(), breaker, limits or _agreed(), log
     ).registry()
 
 
@@ -340,6 +340,11 @@ def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegist
         database_url=env["TRAVEL_DATABASE_URL"] if is_production else NO_DATABASE,
         env=env,
     )
+
+
+def _agreed() -> SupplierLimits:
+    policy = load_policies()[CURRENT_POLICY]
+    return SupplierLimits(policy.calls_per_minute, policy.burst)
 
 
 def _thread(config: RunnableConfig) -> str:

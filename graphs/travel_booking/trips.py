@@ -109,7 +109,7 @@ def unmet(trip: Trip, fare: Mapping[str, Any], room: Mapping[str, Any], cost: ob
     Args:
         trip: The wishes.
         fare: Facts of the fare.
-        room: Facts of the room, empty where there is none.
+        room: Facts of the room.
         cost: What all of it costs.
     """
     found = []
@@ -120,8 +120,8 @@ def unmet(trip: Trip, fare: Mapping[str, Any], room: Mapping[str, Any], cost: ob
         found.append(f"stops {fare['stops']} times")
     if trip.get("budget") and amount(cost) > amount(trip["budget"]):
         found.append(f"costs {cost}, above {trip['budget']}")
-    if room and int(room.get("stars", 0)) < trip.get("min_stars", 0):
+    if int(room["stars"]) < trip.get("min_stars", 0):
         found.append(f"the hotel has {room['stars']} stars, fewer than {trip['min_stars']}")
-    if room and trip.get("area") and room.get("area") != trip["area"]:
+    if trip.get("area") and room.get("area") != trip["area"]:
         found.append(f"the hotel is not in {trip['area']}")
     return found

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from fixtures.backoffice.travel import put_payment_method
+from graphs.common.effects import NotProduction
 from graphs.common.services import ServiceUnavailable
-from graphs.travel_booking.door import PaymentUnderWay, multitask_strategy, say
+from graphs.travel_booking.door import TripBusy, multitask_strategy, say
 from graphs.travel_booking.tools import registry_from_environment
 from tests.support.travel import (
     BACK,
@@ -95,16 +97,18 @@ def test_amount_and_currency_come_from_the_stored_quote(agency: Agency) -> None:
 
 def test_without_an_approval_of_the_present_quote_capture_leads_back_to_it(agency: Agency) -> None:
     graph = quoted(agency, InMemorySaver())
-    config = graph.update_state(traveller("t"), None, as_node="recheck")
-    graph.update_state(config, {"approval": {"status": "approved", "quote_version": 9}}, as_node="approval")
-    fork = graph.get_state(traveller("t"))
-    assert fork.next == ()
-    from langgraph.types import Command
-
     state = graph.invoke(Command(goto="capture"), traveller("t"), durability="sync")
     assert graph.get_state(traveller("t")).next == ("approval",)
     assert state.get("payment") is None
     assert agency.effects("capture") == []
+
+
+def test_capture_asks_nobody_where_the_payment_is_there(agency: Agency) -> None:
+    graph = _booked(agency)
+    calls = agency.backoffice.counters()["n_calls"]
+    state = graph.invoke(Command(goto="capture"), traveller("t"), durability="sync")
+    assert agency.backoffice.counters()["n_calls"] == calls
+    assert len(state["payment"]["captures"]) == 1
 
 
 def _booked(agency: Agency) -> Any:
@@ -198,7 +202,7 @@ def test_a_message_to_a_trip_that_is_being_paid_for_is_refused_at_the_door(agenc
     with pytest.raises(ServiceUnavailable):
         approve(graph, traveller("t"))
     before = graph.get_state(traveller("t"))
-    with pytest.raises(PaymentUnderWay):
+    with pytest.raises(TripBusy):
         say(graph, traveller("t"), f"Rather leaving {NEXT}, back {NEXT_BACK}.")
     assert graph.get_state(traveller("t")) == before
 
@@ -218,8 +222,6 @@ def test_a_message_past_the_door_lets_the_payment_end_first(agency: Agency) -> N
 
 
 def test_outside_production_tools_with_an_effect_refuse(agency: Agency) -> None:
-    from graphs.common.effects import NotProduction
-
     graph = agency.graph(InMemorySaver(), tools=agency.tools(env={}))
     with pytest.raises(NotProduction, match="hold_fare refuses to run"):
         say(graph, traveller("t"), TRIP)

@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graphs.travel_booking import money
+from graphs.travel_booking.holds import is_in_force
 from graphs.travel_booking.nodes.checks import check_holds
 from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.nodes.quoting import back_to_agent
@@ -156,5 +157,6 @@ def _is_approved(state: TravelState, quote: Quote) -> bool:
 
 def _other_holds(state: TravelState, quote: Quote) -> bool:
     """Tells whether the quote is about other holds than those in state."""
-    present = {hold["hold_id"] for hold in (state.get("flight_hold"), state.get("hotel_hold")) if hold is not None}
+    holds = (state.get("flight_hold"), state.get("hotel_hold"))
+    present = {hold["hold_id"] for hold in holds if hold is not None and is_in_force(hold)}
     return present != {line["reference"] for line in quote["lines"]}

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
+from graphs.travel_booking.holds import is_in_force
 from graphs.travel_booking.lookups import latest_handoff, visit
 from graphs.travel_booking.nodes.checks import Checked, check_holds
 from graphs.travel_booking.nodes.kit import Kit, ask, handoff, progress
@@ -39,8 +40,11 @@ class QuotingNodes:
         }
         if fare.lapsed or room.lapsed:
             return back_to_agent(self.kit, state, fare, room, source=NODE, update=found)
-        if fare.hold is None:
+        if fare.hold is None or not is_in_force(fare.hold):
             return ask(NODE, "no fare is held", **found)
+        if room.hold is None or not is_in_force(room.hold):
+            record = handoff(NODE, "hotel_agent", "hand_off", "no room is held")
+            return Command(goto="hotel_agent", update={**found, "handoffs": [record]})
         quote = draft(state, fare.hold, room.hold, because=_because(state))
         args = {
             "previous_version": (state.get("quote") or Quote()).get("quote_version", 0),

@@ -10,6 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graphs.travel_booking import money
+from graphs.travel_booking.lookups import calls_in
 from graphs.travel_booking.nodes.kit import Kit, handoff, progress
 from graphs.travel_booking.payment import paid_net
 from graphs.travel_booking.quotes import fare_text, room_text
@@ -105,13 +106,8 @@ class TicketingNodes:
 
 
 def _is_change(state: TravelState) -> bool:
-    """Tells whether the trip had been booked before: a booking was cancelled for a new one."""
-    return any(
-        call["name"] == "cancel_booking"
-        for message in state["messages"]
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-    )
+    """Tells whether the trip was told of before."""
+    return bool(calls_in(state["messages"], "publish:"))
 
 
 def _told(bookings: Bookings, paid: str, currency: str) -> str:

@@ -24,6 +24,8 @@ class Policy:
         airlines: Whom fares are asked of, best partners first.
         max_fan_out: Most airlines asked at a time.
         max_searches: Most searches for rooms in one visit of the hotel agent, where results cannot be used.
+        calls_per_minute: How often one supplier may be asked.
+        burst: Calls to one supplier that may come at once.
         max_hand_backs: Hand-backs after which the traveller is asked.
         step_up_above: Amounts above which an approval needs a step-up proof, by currency.
         remind_within: How long before a hold ends its traveller is reminded.
@@ -33,6 +35,8 @@ class Policy:
     airlines: tuple[str, ...]
     max_fan_out: int
     max_searches: int
+    calls_per_minute: float
+    burst: int
     max_hand_backs: int
     step_up_above: Mapping[str, Decimal]
     remind_within: timedelta
@@ -56,6 +60,8 @@ def _policy(document: Mapping[str, Any]) -> Policy:
         airlines=tuple(search["airlines"]),
         max_fan_out=search["max_fan_out"],
         max_searches=search["max_searches"],
+        calls_per_minute=search["calls_per_minute"],
+        burst=search["burst"],
         max_hand_backs=document["handoffs"]["max_hand_backs"],
         step_up_above={currency: Decimal(amount) for currency, amount in approval["step_up_above"].items()},
         remind_within=timedelta(hours=approval["remind_within_hours"]),
