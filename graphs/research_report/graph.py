@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from deepagents import create_deep_agent
@@ -107,7 +108,13 @@ def graph(config: RunnableConfig) -> ResearchGraph:
     """Builds the workflow for a server: the production tools where AGENTCTL_ENV says production, else the sandbox's."""
     model = config.get("configurable", {}).get("model")
     if os.environ.get("AGENTCTL_ENV") == PRODUCTION:
-        return build_graph(registry_from_environment(), model=model)
+        return build_graph(_shared_tools(tuple(sorted(os.environ.items()))), model=model)
     from sandbox_tools.research import registry
 
     return build_graph(registry(), model=model)
+
+
+@lru_cache(maxsize=1)
+def _shared_tools(environment: tuple[tuple[str, str], ...]) -> ToolRegistry:
+    """Returns the production tools of a process: its runs share the held sessions, the limits and the cache."""
+    return registry_from_environment(dict(environment))

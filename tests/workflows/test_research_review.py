@@ -13,9 +13,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agentctl.testing import ScriptedModel, Turn
 from graphs.common.answers import AlreadyAnswered, AnswerClaims, answer, recover
-from graphs.common.effects import NotProduction, application_database
-from graphs.common.owners import NotTheOwner
+from graphs.common.effects import NotProduction, application_database, http_client
+from graphs.common.owners import NotTheOwner, caller_of
 from graphs.common.services import ServiceUnavailable
+from graphs.research_report.application import claim_answer
 from graphs.research_report.models import make_models
 from graphs.research_report.policy import CURRENT_POLICY, load_policies
 from graphs.research_report.report import report_sha256
@@ -347,12 +348,30 @@ def test_an_answer_whose_process_died_is_recovered_as_its_winner(world: Research
     research(graph, analyst(thread), brief(BERTHS))
     claims = AnswerClaims(application_database(world.database_url))
     [waiting] = graph.get_state(analyst(thread)).interrupts
-    from graphs.common.owners import caller_of
-
     claims.take(thread, waiting.id, caller_of(reviewer(thread)["configurable"]), APPROVE)
     recover(graph, analyst(thread), claims=claims)
     assert [review["by"] for review in graph.get_state(analyst(thread)).values["reviews"]] == ["rev-1"]
     assert len(world.published(thread)) == 1
+
+
+def test_an_answer_that_another_program_has_claimed_is_refused(world: ResearchWorld, thread: str) -> None:
+    graph = world.graph(InMemorySaver())
+    research(graph, analyst(thread), brief(BERTHS))
+    [waiting] = graph.get_state(analyst(thread)).interrupts
+    env = {"RESEARCH_DATABASE_URL": world.database_url}
+    claim_answer(thread, waiting.id, APPROVE, reviewer(thread, actor="rev-2")["configurable"], env)
+    claims = AnswerClaims(application_database(world.database_url))
+    with pytest.raises(AlreadyAnswered, match="rev-2"):
+        answer(graph, reviewer(thread), APPROVE, claims=claims)
+    assert world.published(thread) == []
+
+
+def test_no_answer_at_all_is_a_bad_answer(world: ResearchWorld, thread: str) -> None:
+    graph = world.graph(InMemorySaver())
+    research(graph, analyst(thread), brief(BERTHS))
+    [waiting] = graph.get_state(analyst(thread)).interrupts
+    resume(graph, reviewer(thread), {waiting.id: None})
+    assert "Input should be" in asked(graph, analyst(thread))["problem"]
 
 
 @pytest.mark.parametrize("fault", ["error", "drop_answer"])
@@ -389,8 +408,6 @@ def test_nothing_is_published_outside_production(world: ResearchWorld, thread: s
 
 
 def test_a_publication_under_another_identity_is_refused_and_raises_an_alert(world: ResearchWorld, thread: str) -> None:
-    from graphs.common.effects import http_client
-
     with http_client(world.backoffice.url, identity="research-agent@debug") as http:
         graph = world.graph(InMemorySaver(), tools=world.tools(http=http))
         research(graph, analyst(thread), brief(PRICE))

@@ -8,20 +8,34 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 
 from agentctl.sandbox.registry import ToolRegistry
 from fixtures import web
 from graphs.common.services import CircuitBreaker, ServiceUnavailable
+from graphs.research_report import graph as module
+from graphs.research_report import sessions as sessions_module
 from graphs.research_report.catalog import NAMES, WEB_TOOLS
 from graphs.research_report.policy import CURRENT_POLICY, load_policies
 from graphs.research_report.sessions import McpSessions, NoSuchTenant
 from graphs.research_report.tools import ProductionTools, production_tools, registry_from_environment
 from graphs.research_report.traffic import Cache, RateLimit, Traffic
-from tests.support.research import MemoryWeb, analyst, norhaven
+from tests.support.research import (
+    APPROVE,
+    MemoryWeb,
+    analyst,
+    brief,
+    norhaven,
+    research,
+    research_world,
+    resume,
+    reviewer,
+)
 
 STATS = "https://stats.veldmark.example/charging-points"
 POLICY = load_policies()[CURRENT_POLICY]
@@ -81,16 +95,14 @@ def test_the_tools_work_sync_and_async_and_from_many_threads(sessions: McpSessio
 
 
 def test_one_session_is_held_for_all_calls_of_a_tenant(sessions: McpSessions, monkeypatch: pytest.MonkeyPatch) -> None:
-    import graphs.research_report.sessions as module
-
     opened: list[str] = []
-    connect = module._connected
+    connect = sessions_module._connected
 
     def counted(url: str, token: str, wanted: Any) -> Any:
         opened.append(token)
         return connect(url, token, wanted)
 
-    monkeypatch.setattr(module, "_connected", counted)
+    monkeypatch.setattr(sessions_module, "_connected", counted)
     for tenant in ("acme", "acme", "rival", "acme"):
         sessions.call(tenant, "web_search", {"query": "price", "limit": 1})
     assert opened == [sessions.tokens["acme"], sessions.tokens["rival"]]
@@ -176,6 +188,24 @@ def test_a_lost_session_is_opened_again() -> None:
     finally:
         if held is not None:
             held.close()
+
+
+def test_the_whole_workflow_runs_over_the_server_and_hostile_pages_get_nothing(
+    server: web.Web, sessions: McpSessions, tmp_path: Path
+) -> None:
+    with research_world(tmp_path / "world") as world:
+        graph = world.graph(InMemorySaver(), tools=world.tools(web=sessions))
+        scope = ["lowest price of a kilowatt hour at Rivermouth", "fast chargers that Halden Grid builds"]
+        research(graph, analyst(), brief(*scope, question="Where is charging cheap in Veldmark?"))
+        state = resume(graph, reviewer(), APPROVE)
+        [publication] = world.published("t")
+    report = state["structured_response"]
+    assert publication["report"] == report.model_dump(mode="json")
+    assert "5.50 crowns" in report.findings[0].statement
+    assert report.findings[1].flags == ["single_source"], "three of the pages print one release"
+    assert "free of charge" not in " ".join(finding.statement for finding in report.findings)
+    assert server.submitted() == []
+    assert "press@haldengrid.example" not in str(state["files"])
 
 
 class Clock:
@@ -283,3 +313,29 @@ def test_nothing_is_connected_before_it_is_called() -> None:
     with pytest.raises(ServiceUnavailable, match="cannot be used"):
         registry_from_environment(env)["web_search"].invoke({"query": "price"}, config())
     assert production_tools(web=MemoryWeb(), backoffice_url="http://127.0.0.1:9", identity="x", database_url="x").names
+
+
+def test_a_server_outside_production_serves_the_sandbox_and_in_production_shares_its_sessions(
+    server: web.Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[ToolRegistry] = []
+
+    def build(tools: ToolRegistry, **options: Any) -> ToolRegistry:
+        made.append(tools)
+        return tools
+
+    monkeypatch.setattr(module, "build_graph", build)
+    module.graph({"configurable": {}})
+    assert made[0].answers("publish_report")
+    for name, value in {
+        "AGENTCTL_ENV": "production",
+        "RESEARCH_MCP_URL": server.url,
+        "RESEARCH_MCP_TOKEN": server.token,
+        "RESEARCH_BACKOFFICE_URL": "http://127.0.0.1:9",
+        "RESEARCH_SERVICE_IDENTITY": "research-agent@production",
+        "RESEARCH_DATABASE_URL": "sqlite:///:memory:",
+    }.items():
+        monkeypatch.setenv(name, value)
+    for _ in range(2):
+        module.graph({"configurable": {}})
+    assert made[1] is made[2] is not made[0]
