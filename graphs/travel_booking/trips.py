@@ -117,7 +117,7 @@ def unmet(trip: Trip, fare: Mapping[str, Any], room: Mapping[str, Any], cost: ob
     if trip.get("arrive_by") and arrival > (fare.get("depart_on", ""), trip["arrive_by"]):
         found.append(f"arrives on {' at '.join(arrival)}, after {trip['arrive_by']}")
     if trip.get("nonstop") and fare.get("stops"):
-        found.append(f"stops {fare['stops']} times")
+        found.append("the flight is not nonstop")
     if trip.get("budget") and amount(cost) > amount(trip["budget"]):
         found.append(f"costs {cost}, above {trip['budget']}")
     if int(room["stars"]) < trip.get("min_stars", 0):
