@@ -60,7 +60,7 @@ class ResearchState(DeepAgentState):
     reviews: NotRequired[Annotated[list[Review], PrivateStateAttr]]
     review_problem: NotRequired[Annotated[str, PrivateStateAttr]]
     outcome: NotRequired[Annotated[Outcome, OmitFromInput, PrivateStateAttr]]
-    run_ends_s: NotRequired[Annotated[float, UntrackedValue]]
+    run_ends_s: NotRequired[Annotated[float, UntrackedValue(float, guard=False)]]
 
 
 class SubagentState(AgentState[Any]):
@@ -69,7 +69,7 @@ class SubagentState(AgentState[Any]):
     owner: NotRequired[Owner]
     policy_version: NotRequired[str]
     preferences: NotRequired[dict[str, Any]]
-    run_ends_s: NotRequired[Annotated[float, UntrackedValue]]
+    run_ends_s: NotRequired[Annotated[float, UntrackedValue(float, guard=False)]]
 
 
 @dataclass(frozen=True, slots=True)

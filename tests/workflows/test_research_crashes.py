@@ -71,12 +71,13 @@ def test_after_kill_9_the_thread_resumes_and_the_report_was_published_once(
     assert world.backoffice.counters()["effects"] == {"publication": 1}
 
 
-def test_a_worker_that_dies_while_subagents_search_loses_no_finished_search(world: ResearchWorld) -> None:
+@pytest.mark.parametrize("dying", ["price", "https://"], ids=["one of them", "all of them"])
+def test_a_worker_that_dies_while_subagents_search_loses_no_finished_search(world: ResearchWorld, dying: str) -> None:
     saver = InMemorySaver()
     graph = world.graph(saver)
 
     def dies(tool: str, subject: str) -> None:
-        if tool == "fetch_page" and "price" in subject:
+        if tool == "fetch_page" and dying in subject:
             raise KeyboardInterrupt
 
     world.web.before = dies
