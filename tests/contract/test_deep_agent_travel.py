@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,26 +23,28 @@ from agentctl.stores.reading.state import read_values
 from tests.catalog import CATALOG
 from tests.catalog.research import WORLD, research
 from tests.support.copies import stock_saver
-from tests.support.forking import Source, sqlite_source
-from tests.support.postgres import new_database
+from tests.support.forking import ON_BOTH, Source, sources
 from tests.support.stock import differences, value_differences
 
 GRAPH = research(None)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    """A store with the thread; forks of it are made beside each other."""
-    if request.param == "sqlite":
-        yield _filled(sqlite_source(tmp_path_factory.mktemp("research")))
-        return
-    with new_database(request.getfixturevalue("postgres_url")) as url:
-        yield _filled(Source(url, url))
+@pytest.fixture(scope="module")
+def stores(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Source]]:
+    """Stores with the threads, made once; forks of them are made beside each other."""
+    with sources(_fill, tmp_path_factory.mktemp("forks"), lambda: str(request.getfixturevalue("postgres_url"))) as made:
+        yield made
 
 
-def _filled(source: Source) -> Source:
+@pytest.fixture
+def source(request: pytest.FixtureRequest, stores: Callable[[str], Source]) -> Source:
+    return stores(getattr(request, "param", "sqlite"))
+
+
+def _fill(source: Source) -> None:
     source.run(CATALOG["research"].build, "t", CATALOG["research"].run)
-    return source
 
 
 @pytest.fixture
@@ -80,8 +82,7 @@ def subagents(reader: Reader, thread: str = "t") -> dict[str, str]:
 
 
 # Looking
-
-
+@ON_BOTH
 def test_messages_and_files_are_at_every_checkpoint_what_stock_shows(source: Source, reader: Reader) -> None:
     with stock_saver(source.prod) as saver:
         graph = GRAPH.copy(update={"checkpointer": saver})
@@ -89,6 +90,7 @@ def test_messages_and_files_are_at_every_checkpoint_what_stock_shows(source: Sou
         assert differences(reader, graph, "t") == []
 
 
+@ON_BOTH
 def test_a_subagents_files_are_its_own_until_it_returns(reader: Reader) -> None:
     for topic, ns in subagents(reader).items():
         ids = list(reversed(read_tree(reader, "t", ns).ids))
@@ -110,6 +112,7 @@ def test_history_says_which_step_wrote_files_and_what(reader: Reader) -> None:
 # Copying
 
 
+@ON_BOTH
 @pytest.mark.parametrize("scope", ["lineage", "point", "all"])
 def test_a_copy_shows_the_same_messages_and_files(source: Source, reader: Reader, tmp_path: Path, scope: Any) -> None:
     head = head_id(reader, "t")
@@ -124,8 +127,7 @@ def test_a_copy_shows_the_same_messages_and_files(source: Source, reader: Reader
 
 
 # Forking
-
-
+@ON_BOTH
 def test_a_corrected_page_inside_one_subagent_changes_its_note_and_the_report(source: Source, reader: Reader) -> None:
     report = source.fork(GRAPH, "t@call:fetch-a", patch=["fetch_page:year=2026"])
     run = only(report)
@@ -151,6 +153,7 @@ def test_the_subagents_whole_result_is_changed_at_the_agent_around_it(source: So
     assert [(entry.id, entry.how) for entry in report.answered] == [("task-b", "substituted"), ("task-a", "kept")]
 
 
+@ON_BOTH
 def test_one_field_of_a_file_is_set_and_the_rest_of_the_files_stay(source: Source) -> None:
     edited = json.dumps(json.dumps({"url": "https://x/a", "year": 2025, "seen": True}))
     report = source.fork(GRAPH, "t@call:edit_file", assign=[f'files["/notes/a.md"].content={edited}'])
@@ -184,6 +187,7 @@ def test_a_replay_before_the_subagents_runs_both_again_from_the_recording(source
     assert (report.side_effects.blocked, report.side_effects.escaped) == (0, 0)
 
 
+@ON_BOTH
 def test_a_replay_inside_a_subagent_goes_on_from_there(source: Source, reader: Reader) -> None:
     ns = subagents(reader)["b"]
     first = next(row for row in reversed(reader.rows("t", ns)) if row.step == 1)

@@ -64,6 +64,13 @@ def lookup(order: str) -> str:
 
 
 @tool
+def stocks(order: str) -> int:
+    """Counts what is left; its name is as long as another tool's."""
+    WORLD["stocks"] += 1
+    return 3
+
+
+@tool
 def days(topic: str) -> dict[str, int]:
     """Tells how many days a policy grants."""
     WORLD["days"] += 1
@@ -136,6 +143,18 @@ def test_code_gets_the_plain_value_that_the_tool_would_give(source: Source) -> N
     given = ['days={"days": 7}', 'lookup={"status": "lost"}']
     report = source.fork(silent(None), "t@before:look", answer=given)
     assert seen(source, silent(None), report) == ["A1 lost 7"]
+
+
+def test_two_tools_that_leave_no_trace_are_answered_at_once(source: Source) -> None:
+    def build(saver: Any) -> Any:
+        def look(state: State) -> State:
+            return {"status": lookup.invoke({"order": "A1"}), "policy": stocks.invoke({"order": "A1"})}
+
+        return line(saver, look=look, say=say)
+
+    source.run(build, "t", lambda graph, thread: go(graph, thread, {"order": "A1"}))
+    report = source.fork(build(None), "t@before:look", answer=['lookup="lost"', "stocks=0"])
+    assert seen(source, build(None), report) == ["A1 lost 0"]
 
 
 def test_in_a_failed_step_the_unfinished_task_alone_runs_again(source: Source) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,8 +12,7 @@ from agentctl.records.runs import ForkReport, RunReport
 from tests.catalog import CATALOG
 from tests.catalog.owncalls import WORLD, lender, underwriting
 from tests.support.experiments import policy
-from tests.support.forking import Source, sqlite_source
-from tests.support.postgres import new_database
+from tests.support.forking import ON_BOTH, Source, sources
 
 CASES = {
     "done": "own calls",
@@ -24,18 +23,18 @@ CASES = {
 """Thread names and what was done with them."""
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    """The threads of the catalog's underwriting graph; forks of them are made beside each other."""
-    if request.param == "sqlite":
-        made = sqlite_source(tmp_path_factory.mktemp("forks"))
-        _fill(made)
+@pytest.fixture(scope="module")
+def stores(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Source]]:
+    """Stores with the threads, made once; forks of them are made beside each other."""
+    with sources(_fill, tmp_path_factory.mktemp("forks"), lambda: str(request.getfixturevalue("postgres_url"))) as made:
         yield made
-        return
-    with new_database(request.getfixturevalue("postgres_url")) as url:
-        made = Source(url, url)
-        _fill(made)
-        yield made
+
+
+@pytest.fixture
+def source(request: pytest.FixtureRequest, stores: Callable[[str], Source]) -> Source:
+    return stores(getattr(request, "param", "sqlite"))
 
 
 def _fill(source: Source) -> None:
@@ -44,7 +43,7 @@ def _fill(source: Source) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_ran_yet() -> Iterator[None]:
+def _nothing_ran_yet(source: Source) -> Iterator[None]:
     WORLD.clear()
     yield
     assert not WORLD, f"ran for real: {WORLD}"
@@ -71,6 +70,7 @@ def how(report: ForkReport) -> dict[str, str]:
     return {entry.id: entry.how for entry in report.answered}
 
 
+@ON_BOTH
 def test_one_parallel_branch_runs_again_and_its_siblings_result_survives(source: Source) -> None:
     report = source.fork(GRAPH, "done@call:pull_bureau", patch=["pull_bureau:score=720"])
     run = only(report)
@@ -112,6 +112,7 @@ def test_a_call_that_comes_out_with_other_arguments_is_known_by_its_id(source: S
     assert values(source, run)["bureau"] == {"score": 700, "file": "f-2", "hits": 1}
 
 
+@ON_BOTH
 @pytest.mark.parametrize("at", ["call:read_document:2", "call:read_document:pay-2"])
 def test_one_of_several_sends_is_changed_by_its_number_or_its_id(source: Source, at: str) -> None:
     report = source.fork(GRAPH, f"done@{at}", patch=["read_document:amount=5000"])
@@ -143,6 +144,7 @@ def test_a_name_that_stands_for_several_sends_is_refused_with_each_of_them(sourc
     ]
 
 
+@ON_BOTH
 def test_a_call_inside_a_subgraph_runs_again_and_the_branch_beside_it_stays(source: Source) -> None:
     at, patch = "done@call:fetch_statements", ["fetch_statements:credits=[100, 90, 80]"]
     report = source.fork(
@@ -162,6 +164,7 @@ def test_a_later_call_with_arguments_that_nothing_answers_is_blocked(source: Sou
     assert (run.status, run.tool_calls[1].args, run.tool_calls[1].served_by) == ("blocked", {"monthly": 100}, "blocked")
 
 
+@ON_BOTH
 def test_a_later_node_of_a_subgraph_runs_again_and_the_earlier_one_does_not(source: Source) -> None:
     report = source.fork(GRAPH, "done@call:match_payroll", patch=["match_payroll:matches=false"])
     run = only(report)
@@ -173,6 +176,7 @@ def test_a_later_node_of_a_subgraph_runs_again_and_the_earlier_one_does_not(sour
     assert state["audit"] == ["plan", "merge", "bureau"]
 
 
+@ON_BOTH
 def test_in_a_step_where_one_branch_raised_the_other_ones_call_is_changed(source: Source) -> None:
     """The bank answers by now: a stub stands for it."""
     stubs = {"fetch_statements": {"months": 1, "credits": [700]}, "match_payroll": {"employer": "B", "matches": True}}
@@ -202,6 +206,7 @@ def test_a_finished_branch_beside_a_question_runs_again_and_the_question_waits(s
     assert [task.name for task in state.tasks if task.result] == ["bureau"]
 
 
+@ON_BOTH
 def test_the_question_can_be_answered_in_the_same_fork(source: Source) -> None:
     stubs = policy(stubs={"match_payroll": {"employer": "C", "matches": True}})
     report = source.fork(ASKING, "asks@call:pull_bureau", patch=["pull_bureau:score=650"], resume=['"X"'], policy=stubs)
@@ -217,6 +222,7 @@ def test_a_question_that_was_answered_after_the_call_is_asked_again(source: Sour
     assert (answered.status, values(source, answered, ASKING)["decision"]) == ("done", "decline 600 Globex")
 
 
+@ON_BOTH
 def test_several_runs_give_the_same_and_say_where_they_come_from(source: Source) -> None:
     report = source.fork(GRAPH, "done@call:pull_bureau", 3, patch=["pull_bureau:score=720"], reason="INC-7")
     decisions = {values(source, run)["decision"] for run in report.group.runs}
@@ -274,6 +280,7 @@ def test_state_is_set_beside_a_changed_result(source: Source) -> None:
     assert (state["decision"], state["income"]["matches"]) == ("approve 0 ACME", True)
 
 
+@ON_BOTH
 def test_a_replay_of_the_step_asks_all_of_it_again_from_the_recording(source: Source) -> None:
     report = source.replay(GRAPH, "done@call:pull_bureau", 2)
     assert [run.status for run in report.group.runs] == ["done", "done"]

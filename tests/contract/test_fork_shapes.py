@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from agentctl.errors import Ambiguous, Refused, UsageError
 from agentctl.records.runs import ForkReport, RunReport
 from tests.catalog import CATALOG, handoffs, owncalls
 from tests.support.experiments import policy
-from tests.support.forking import Source, sqlite_source
-from tests.support.postgres import new_database
+from tests.support.forking import ON_BOTH, Source, sources
 
 THREADS = {
     "planned": "hand-offs asking",
@@ -29,20 +28,23 @@ LOAN = owncalls.underwriting(None, owncalls.lender())
 ASKING = owncalls.underwriting(None, owncalls.lender(), asks=True)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    """The threads, made once; forks of them are made beside each other."""
-    if request.param == "sqlite":
-        yield _filled(sqlite_source(tmp_path_factory.mktemp("shapes")))
-        return
-    with new_database(request.getfixturevalue("postgres_url")) as url:
-        yield _filled(Source(url, url))
+@pytest.fixture(scope="module")
+def stores(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Source]]:
+    """Stores with the threads, made once; forks of them are made beside each other."""
+    with sources(_fill, tmp_path_factory.mktemp("forks"), lambda: str(request.getfixturevalue("postgres_url"))) as made:
+        yield made
 
 
-def _filled(source: Source) -> Source:
+@pytest.fixture
+def source(request: pytest.FixtureRequest, stores: Callable[[str], Source]) -> Source:
+    return stores(getattr(request, "param", "sqlite"))
+
+
+def _fill(source: Source) -> None:
     for thread, name in THREADS.items():
         source.run(CATALOG[name].build, thread, CATALOG[name].run)
-    return source
 
 
 @pytest.fixture(autouse=True)
@@ -74,8 +76,7 @@ def question(report: ForkReport) -> Any:
 
 
 # Nodes that route by Command
-
-
+@ON_BOTH
 def test_a_corrected_search_in_a_hand_off_leads_to_a_fresh_question_and_takes_no_money(source: Source) -> None:
     report = source.fork(TRIP, "booked@call:search_hotels:1", patch=["search_hotels:rooms=2"])
     assert (report.as_node, report.next) == ("hotel_agent", ("hotel_agent",))
@@ -87,6 +88,7 @@ def test_a_corrected_search_in_a_hand_off_leads_to_a_fresh_question_and_takes_no
     assert (state["flight"]["flight"], "payment" in state) == ("F10", False)
 
 
+@ON_BOTH
 def test_goto_at_a_node_that_routes_by_command_goes_where_it_did_not(source: Source) -> None:
     report = source.fork(TRIP, "booked@before:hotel_agent:1", goto="payments", assign=['hotel={"price": 50}'])
     assert report.next == ("payments",)
@@ -118,6 +120,7 @@ def test_an_update_as_a_node_that_routes_by_command_says_where_it_goes(source: S
     assert values(source, TRIP, report)["handoffs"] == ["flight 10", "by hand"]
 
 
+@ON_BOTH
 def test_state_is_set_where_a_hand_off_is_about_to_run(source: Source) -> None:
     report = source.fork(TRIP, "booked@before:flight_agent:1", assign=["arrival=11", 'handoffs=["moved"]'])
     assert question(report) == {"version": 1, "total": 180}
@@ -125,8 +128,7 @@ def test_state_is_set_where_a_hand_off_is_about_to_run(source: Source) -> None:
 
 
 # Before and after a question, and after a finished effect
-
-
+@ON_BOTH
 def test_a_fork_before_the_question_asks_again_although_it_was_answered(source: Source) -> None:
     at = "booked@before:approval"
     assert question(source.fork(TRIP, at)) == {"version": 1, "total": 180}
@@ -153,6 +155,7 @@ def test_an_amount_that_was_never_captured_is_blocked(source: Source) -> None:
     )
 
 
+@ON_BOTH
 def test_a_waiting_question_is_answered_on_the_fork(source: Source) -> None:
     stubs = policy(stubs={"capture_payment": {"payment": "stubbed"}, "confirm": {"ticket": "t"}})
     report = source.fork(TRIP, "planned@head", 2, resume=['{"approved": true}'], policy=stubs)
@@ -167,6 +170,7 @@ def test_a_fork_after_the_question_does_not_ask_again(source: Source) -> None:
     assert values(source, TRIP, report)["payment"] == "p-9"
 
 
+@ON_BOTH
 def test_a_fork_after_a_finished_effect_keeps_it_and_runs_what_follows(source: Source) -> None:
     report = source.fork(TRIP, "booked@call:confirm", patch=['confirm:ticket="again"'])
     assert (only(report).nodes, served(report)) == (("ticketing",), [("confirm", "answered")])
@@ -175,8 +179,7 @@ def test_a_fork_after_a_finished_effect_keeps_it_and_runs_what_follows(source: S
 
 
 # Channels that parallel branches or several Sends write, and a subgraph's own question
-
-
+@ON_BOTH
 def test_set_after_a_parallel_step_replaces_what_its_branches_wrote(source: Source) -> None:
     given = ["bureau.score=720", 'audit=["re-scored"]', "read[1].amount=1"]
     report = source.fork(LOAN, "loan@before:score", assign=given)
@@ -185,6 +188,7 @@ def test_set_after_a_parallel_step_replaces_what_its_branches_wrote(source: Sour
     assert (state["decision"], state["audit"]) == ("approve 401 ACME", ["re-scored"])
 
 
+@ON_BOTH
 def test_set_before_a_parallel_step_of_what_its_branches_add_to(source: Source) -> None:
     report = source.fork(LOAN, "loan@before:bureau", assign=['audit=["fresh"]', "read=[]"])
     state = values(source, LOAN, report)
@@ -208,6 +212,7 @@ def test_the_conversation_of_several_owners_is_set_as_a_whole(source: Source) ->
     assert values(source, LOAN, report)["calls"] == []
 
 
+@ON_BOTH
 def test_an_update_as_one_owner_keeps_the_other_ones_result(source: Source, tmp_path: Path) -> None:
     file = tmp_path / "bureau.json"
     file.write_text(json.dumps({"bureau": {"score": 800, "hits": 0}, "audit": ["by hand"]}))
@@ -236,6 +241,7 @@ def inner(source: Source, thread: str, node: str) -> str:
         return f"{thread}@{about_to_run(reader, thread, node, ns).id}"
 
 
+@ON_BOTH
 def test_a_subgraphs_own_question_is_answered_from_inside_it(source: Source) -> None:
     stubs = policy(stubs={"match_payroll": {"employer": "?", "matches": True}})
     at = inner(source, "asks", "match")
@@ -257,6 +263,7 @@ def test_state_inside_a_subgraph_is_set_before_and_after_its_question(source: So
     assert only(answered).tool_calls[0].args == {"monthly": 50}
 
 
+@ON_BOTH
 def test_an_update_as_a_node_inside_a_subgraph_stands_for_its_result(source: Source, tmp_path: Path) -> None:
     file = tmp_path / "match.json"
     file.write_text(json.dumps({"income": {"monthly": 1, "employer": "H", "matches": True}}))
@@ -283,6 +290,7 @@ def test_names_that_the_graph_does_not_have_are_refused_before_any_write(source:
         source.fork(TRIP, "booked@before:hotel_agent:1", **given)
 
 
+@ON_BOTH
 def test_goto_inside_a_subgraph_leaves_its_own_route_and_the_graph_around_it_goes_on(source: Source) -> None:
     at = inner(source, "loan", "fetch")
     report = source.fork(LOAN, at, goto="match", assign=['income={"monthly": 900}'])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.fork import fork
@@ -24,6 +26,7 @@ from agentctl.stores.reading.facts import StoredFacts
 from tests.catalog import config_of
 from tests.support.copies import stock_saver
 from tests.support.experiments import experiment_on, policy
+from tests.support.postgres import new_database
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,34 @@ def sqlite_source(folder: Path) -> Source:
     """Returns a source in a SQLite file of its own folder."""
     (folder / "prod").mkdir()
     return Source(str(folder / "prod" / "prod.sqlite"), str(folder / "debug.sqlite"))
+
+
+ON_BOTH = pytest.mark.parametrize("source", ["sqlite", "postgres"], indirect=True)
+"""For tests whose `source` is to be of either kind; others take SQLite."""
+
+
+@contextmanager
+def sources(
+    fill: Callable[[Source], None], folder: Path, postgres_url: Callable[[], str]
+) -> Iterator[Callable[[str], Source]]:
+    """Gives sources by kind of store, each made and filled when it is first asked for.
+
+    Args:
+        fill: Makes the threads.
+        folder: Where SQLite files go.
+        postgres_url: Gives the server, started only where it is needed.
+    """
+    made: dict[str, Source] = {}
+    with ExitStack() as stack:
+
+        def of(kind: str) -> Source:
+            if kind not in made:
+                if kind == "sqlite":
+                    made[kind] = sqlite_source(folder)
+                else:
+                    url = stack.enter_context(new_database(postgres_url()))
+                    made[kind] = Source(url, url)
+                fill(made[kind])
+            return made[kind]
+
+        yield of

@@ -7,98 +7,32 @@ again and asks again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from agentctl.codec.messages import messages_in, text_of
-from agentctl.codec.values import decode
-from agentctl.errors import Ambiguous, DecodeError, NotFound, Refused, UsageError
-from agentctl.experiments.experiment import Target
+from agentctl.codec.messages import text_of
+from agentctl.errors import Ambiguous, NotFound, Refused, UsageError
 from agentctl.experiments.forms import Answer, Forms, Patch
 from agentctl.experiments.graph_parts import ToolUse
 from agentctl.experiments.json_text import compact, patch_content
+from agentctl.experiments.named_calls import (
+    NamedCall,
+    answered_call,
+    made_calls,
+    stored_answers,
+    unstored_call,
+    waiting_calls,
+)
 from agentctl.experiments.pairing import Pair, describe
-from agentctl.experiments.point import OwnCall, Point, read_point
+from agentctl.experiments.point import Point
+from agentctl.experiments.sends import owner_of
 from agentctl.records.copies import command
-from agentctl.records.messages import CallSite, Message, ToolCall
-from agentctl.records.rows import WriteRow
-from agentctl.records.threads import Task
+from agentctl.records.messages import CallSite
 from agentctl.sandbox.calls import Call
 from agentctl.sandbox.recordings import Recording
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.calls import read_calls
-from agentctl.stores.reading.layout import TASKS, parse_task_path
 from agentctl.stores.reading.lineage import read_lineage
-
-Where = Literal["recorded", "pending", "answered", "made", "asked", "unstored"]
-
-BY_THE_RUN: Final = frozenset({"made", "asked", "unstored"})
-"""Calls that are answered while the fork runs: code of a node asks for them."""
-
-
-class Place(NamedTuple):
-    """One of `n` messages that share a call id, by position: calls without an id have nothing else to be told by."""
-
-    index: int
-    n: int
-
-
-ONLY: Final = Place(0, 1)
-"""The place of a message whose call id no other one shares."""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedCall:
-    """One call of the target and what a fork does with it.
-
-    Attributes:
-        pair: The call, and where its answer stands in the target's messages.
-        where: Its result is a stored write of the target (`recorded`), is not there yet (`pending`), or already in the
-            target's values (`answered`). Of calls that code of a node makes: a task of the step made it (`made`), a
-            node is to answer it (`asked`), or no row holds it (`unstored`).
-        content: The content that its ToolMessage is to have; None leaves it as it is.
-        old: The content it has, None where it has none.
-        forms: The forms that name it, none for a kept sibling.
-        write: The stored write that holds the result, where it is recorded.
-        owner: The task that owns it, where it is pending, or that made it.
-        status: Status of the ToolMessage to be made, `success` or `error`.
-        has_artifact: Whether its message carries an artifact, which a patch of the content leaves as it is.
-        asked_id: Id of the AI message of a call that a task made.
-        place: Where among the messages with its call id its message stands in the stored write.
-    """
-
-    pair: Pair
-    where: Where
-    content: object = None
-    old: object = None
-    forms: tuple[Answer | Patch, ...] = ()
-    write: WriteRow | None = None
-    owner: Task | None = None
-    status: str = "success"
-    has_artifact: bool = False
-    asked_id: str | None = None
-    place: Place = ONLY
-
-    @property
-    def name(self) -> str:
-        """Tool name."""
-        return self.pair.call.name
-
-    @property
-    def id(self) -> str:
-        """Call id, '' where the model gave none."""
-        return self.pair.call.id or ""
-
-    @property
-    def substituted(self) -> bool:
-        """Whether the fork changes its result."""
-        return bool(self.forms)
-
-    @property
-    def by_the_run(self) -> bool:
-        """Whether it is answered while the fork runs."""
-        return self.where in BY_THE_RUN
 
 
 def name_calls(
@@ -121,44 +55,49 @@ def name_calls(
     """
     if not forms.calls:
         return ()
-    named: dict[tuple[int, int], NamedCall] = {}
+    named: dict[tuple[int, int, str], NamedCall] = {}
     given: tuple[Answer | Patch, ...] = (*forms.answers, *forms.patches)
     for form in given:
         located = _locate(reader, point, form.call, tools)
-        key = (located.pair.at, located.pair.call.position)
-        before = named.get(key, located)
+        before = named.get(_key(located.pair), located)
         if before.forms and isinstance(form, Answer):
             raise UsageError(f"{describe(before.pair.call)} is given more than one result")
-        named[key] = _with(before, form, recording)
+        named[_key(located.pair)] = _with(before, form, recording)
     calls = tuple(named.values())
     if any(call.where in ("recorded", "pending") for call in calls):
-        siblings = [pair for pair in point.open_pairs if (pair.at, pair.call.position) not in named]
+        siblings = [pair for pair in point.open_pairs if _key(pair) not in named]
         calls += tuple(_kept(reader, point, siblings, recording, tools))
     if any(call.where == "made" for call in calls):
-        calls += tuple(_made(own, at) for at, own in _own_pairs(point) if (at, own.stored.call.position) not in named)
+        calls += tuple(one for one in made_calls(point) if _key(one.pair) not in named)
     return calls
+
+
+def _key(pair: Pair) -> tuple[int, int, str]:
+    return pair.at, pair.call.position, pair.call.name
 
 
 def _locate(reader: Reader, point: Point, text: str, tools: ToolUse) -> NamedCall:
     """Returns the call that a name or id stands for: one of the target's step, else one just answered, else any."""
-    in_step = [*_waiting(point), *(_made(own, at) for at, own in _own_pairs(point))]
+    in_step = [*waiting_calls(point), *made_calls(point)]
     found = _one_of(point, in_step, text)
     if found is not None:
         return _owned(reader, point, found, tools)
     own = [site for site in _made_before(reader, point) if text in (site.name, site.id)]
     for pairs in (point.just_answered, [pair for pair in point.pairing.pairs if pair not in point.open_pairs]):
-        calls = [_answered(point, pair) for pair in pairs]
+        calls = [answered_call(point, pair) for pair in pairs]
         found = _one_of(point, [call for call in calls if not any(_is_site(point, call, site) for site in own)], text)
         if found is not None:
             return found
     if text in tools.direct and (point.unfinished or not own):
-        return NamedCall(Pair(_UNSTORED_AT, ToolCall(text, None, {}, len(text)), ()), "unstored")
+        return unstored_call(text)
     if own:
         raise _worked_in(point, own)
     raise NotFound(
         f"no call {text} at {point.target.id}",
         hint="what waits there: " + command("show", point.target.place.target),
-        candidates=[_shown(call) for call in in_step or [_answered(point, pair) for pair in point.pairing.pairs[-8:]]],
+        candidates=[
+            _shown(call) for call in in_step or [answered_call(point, pair) for pair in point.pairing.pairs[-8:]]
+        ],
     )
 
 
@@ -197,10 +136,6 @@ def _worked_in(point: Point, sites: Sequence[CallSite]) -> Refused:
     )
 
 
-_UNSTORED_AT: Final = -1
-"""Place of a call that no row holds; calls that nodes made have the places below it, those of messages are above."""
-
-
 def _meant(point: Point, calls: Sequence[NamedCall], text: str) -> Sequence[NamedCall]:
     """Returns the calls with an id, else those with a name; the target's own call alone where that is one of them."""
     found = [call for call in calls if call.id == text] or [call for call in calls if call.name == text]
@@ -223,42 +158,6 @@ def _shown(call: NamedCall) -> Mapping[str, object]:
     return {"name": call.name, "call_id": call.id, "args": call.pair.call.args, "result": result}
 
 
-def _waiting(point: Point) -> Iterator[NamedCall]:
-    """Yields the calls that wait at the target, with the stored writes that answer them."""
-    for pair in point.open_pairs:
-        found = _stored_answers(point, pair)
-        alike = [one for one in point.open_pairs if (one.call.id or "", one.call.name) == _id_and_name(pair)]
-        if not found:
-            yield NamedCall(pair, "pending")
-        elif len(found) == len(alike):
-            order = alike.index(pair)
-            write, message = found[order]
-            same = [at for at, one in enumerate(found) if one[0] is write]
-            call = NamedCall(pair, "recorded", write=write, place=Place(same.index(order), len(same)))
-            yield _of_message(call, message)
-        else:
-            yield NamedCall(pair, "recorded")
-
-
-def _id_and_name(pair: Pair) -> tuple[str, str]:
-    return pair.call.id or "", pair.call.name
-
-
-def _answered(point: Point, pair: Pair) -> NamedCall:
-    call = NamedCall(pair, "answered")
-    return _of_message(call, point.messages[pair.answers[-1]]) if pair.answers else call
-
-
-def _own_pairs(point: Point) -> Iterator[tuple[int, OwnCall]]:
-    return ((_UNSTORED_AT - 1 - at, own) for at, own in enumerate(point.made))
-
-
-def _made(own: OwnCall, at: int) -> NamedCall:
-    stored = own.stored
-    call = NamedCall(Pair(at, stored.call, ()), "made", write=stored.write, owner=own.task, asked_id=stored.asked.id)
-    return _of_message(call, stored.answer)
-
-
 def _owned(reader: Reader, point: Point, call: NamedCall, tools: ToolUse) -> NamedCall:
     """Returns a pending call with the task that is to answer it, any other as it is.
 
@@ -266,11 +165,11 @@ def _owned(reader: Reader, point: Point, call: NamedCall, tools: ToolUse) -> Nam
         Refused: No task of the step does, or its stored result cannot be told from another one's.
     """
     if call.where == "recorded" and call.write is None:
-        n = len(_stored_answers(point, call.pair))
+        n = len(stored_answers(point, call.pair))
         raise Refused(f"{describe(call.pair.call)} has {n} recorded results at {point.target.id}")
     if call.where != "pending":
         return call
-    owner = _owner(reader, point, call.pair, tools.nodes)
+    owner = owner_of(reader, point, call.pair, tools.nodes)
     if owner is not None:
         return replace(call, owner=owner)
     if call.name in tools.direct and point.unfinished:
@@ -280,69 +179,6 @@ def _owned(reader: Reader, point: Point, call: NamedCall, tools: ToolUse) -> Nam
         f"{describe(call.pair.call)} waits at {point.target.id}, but {runs_next} runs there and does not answer it",
         hint="fork the checkpoint right before its tool node, or answer a question first with --resume JSON",
     )
-
-
-def _of_message(call: NamedCall, message: Message) -> NamedCall:
-    artifact = (message.raw or {}).get("artifact")
-    status = message.status or "success"
-    return replace(call, old=message.content, status=status, has_artifact=artifact is not None)
-
-
-def _stored_answers(point: Point, pair: Pair) -> Sequence[tuple[WriteRow, Message]]:
-    """Returns the writes of the target that may hold the call's result, in order: several where calls share an id."""
-    call_id, name = _id_and_name(pair)
-    return [
-        (write, message)
-        for write in point.writes
-        for message in _tool_messages(write)
-        if (message.tool_call_id or "") == call_id and message.name in (None, name)
-    ]
-
-
-def _tool_messages(write: WriteRow) -> Iterator[Message]:
-    if write.value is None:
-        return
-    try:
-        value = decode(write.value)
-    except DecodeError:
-        return
-    yield from (message for message in messages_in(value) if message.role == "tool")
-
-
-def _owner(reader: Reader, point: Point, pair: Pair, tool_nodes: Collection[str]) -> Task | None:
-    """Returns the task that is to answer a pending call: the Send that carries it, or the tool node that runs next."""
-    sends = _sends(reader, point)
-    for task in point.tasks:
-        index = parse_task_path(task.path).index
-        is_send = parse_task_path(task.path).kind == "send"
-        if is_send and index is not None and index < len(sends) and mentions(sends[index], pair.call.id):
-            return task
-    known = [task for task in point.unfinished if task.name in tool_nodes and parse_task_path(task.path).kind == "pull"]
-    return known[0] if len(known) == 1 else None
-
-
-def _sends(reader: Reader, point: Point) -> Sequence[object]:
-    """Returns the inert arguments of the Sends that run from the target, by position."""
-    target = point.target
-    for stored in reader.stored(target.thread, target.ns, [target.id], channels=[TASKS]):
-        value = stored.values.get(TASKS)
-        if value is not None and value.type != "empty":
-            sends = decode(value)
-            return sends if isinstance(sends, list) else []
-    return []
-
-
-def pending_sends(reader: Reader, point: Point) -> Sequence[object]:
-    """Returns the inert Sends that run from the target; empty where it has none."""
-    return _sends(reader, point) if any(parse_task_path(t.path).kind == "send" for t in point.tasks) else []
-
-
-def mentions(value: object, call_id: str | None) -> bool:
-    """Returns whether an inert value holds a tool call with that id; never where there is none."""
-    if isinstance(value, Mapping):
-        is_call = bool(call_id) and value.get("id") == call_id and "args" in value
-        return is_call or any(mentions(inner, call_id) for inner in value.values())
-    return isinstance(value, list) and any(mentions(inner, call_id) for inner in value)
 
 
 def _with(call: NamedCall, form: Answer | Patch, recording: Recording) -> NamedCall:
@@ -385,7 +221,7 @@ def _kept(
         Refused: Some have none.
     """
     kept, missing = [], []
-    for call in _waiting(point):
+    for call in waiting_calls(point):
         if call.pair not in siblings:
             continue
         if call.where == "pending":
@@ -404,34 +240,3 @@ def _kept(
             candidates=[_shown(call) for call in missing],
         )
     yield from kept
-
-
-def enclosing_calls(reader: Reader, target: Target, is_state: Callable[[str], bool]) -> frozenset[str]:
-    """Returns the ids of the tool calls inside which a target in a namespace lies.
-
-    Where one task made several calls it cannot be told in which of them the namespace arose: then those count whose
-    tool runs a graph.
-
-    Args:
-        reader: Where the thread lives.
-        target: The target.
-        is_state: Says of a tool name whether it touches graph state only or runs another graph.
-    """
-    row = next(iter(reader.rows(target.thread, target.ns, ids=[target.id])), None)
-    parents = row.metadata.get("parents") if row is not None else None
-    found: set[str] = set()
-    for outer, id in parents.items() if isinstance(parents, Mapping) else ():
-        inside = target.ns[len(outer) + 1 :] if outer else target.ns
-        task_id = inside.partition("|")[0].rpartition(":")[2]
-        point = read_point(reader, replace(target, ns=str(outer), id=str(id)))
-        task = next((task for task in point.tasks if task.id == task_id), None)
-        if task is None:
-            continue
-        found |= {own.stored.call.id or "" for own in point.made if own.task == task and is_state(own.stored.call.name)}
-        path, sends = parse_task_path(task.path), pending_sends(reader, point)
-        if path.kind == "send" and path.index is not None and path.index < len(sends):
-            sent = sends[path.index]
-            found |= {pair.call.id or "" for pair in point.open_pairs if mentions(sent, pair.call.id)}
-        else:
-            found |= {pair.call.id or "" for pair in point.open_pairs if is_state(pair.call.name)}
-    return frozenset(found - {""})

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentctl.codec.messages import messages_in
 from agentctl.errors import Refused
-from agentctl.experiments.calls import NamedCall
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.forms import Forms, Patch
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.pairing import new_problems
 from agentctl.experiments.point import Point
 from agentctl.experiments.reports import inert

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agentctl.errors import Refused
-from agentctl.experiments.calls import NamedCall, name_calls
+from agentctl.experiments.calls import name_calls
 from agentctl.experiments.experiment import Experiment
 from agentctl.experiments.forms import Forms, NewInput
 from agentctl.experiments.graph_parts import check_names, inner_graph, is_functional, tool_use
@@ -24,6 +24,7 @@ from agentctl.experiments.made import Given, Made
 from agentctl.experiments.making_results import from_results, from_returned, updated_task
 from agentctl.experiments.making_state import from_state
 from agentctl.experiments.making_update import from_update, refuse_lost_routes
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.point import Point
 from agentctl.experiments.running import node_path
 from agentctl.experiments.scratch import THREAD

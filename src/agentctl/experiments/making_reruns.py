@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentctl.errors import Refused, UsageError
-from agentctl.experiments.calls import NamedCall
 from agentctl.experiments.forms import Answer
 from agentctl.experiments.made import Given
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.pairing import describe
 from agentctl.experiments.results import answered_of
 from agentctl.records.runs import Answered

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Ambiguous, Refused
-from agentctl.experiments.calls import NamedCall
 from agentctl.experiments.functional import returned_rows
 from agentctl.experiments.made import Given, Made, artifact_warnings, check_conversation, values_of, with_rows
 from agentctl.experiments.making_reruns import answered_by, step_answers, tasks_again
 from agentctl.experiments.making_state import wanted_values, with_null_writes
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.results import Rows, pending_rows, recorded_rows, substitutes, task_rows
 from agentctl.experiments.scratch import Scratch, scratch_copy
 from agentctl.experiments.state_values import replacement

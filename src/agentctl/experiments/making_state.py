@@ -11,12 +11,13 @@ from typing import Any
 
 from agentctl.codec.messages import messages_in
 from agentctl.errors import Refused
-from agentctl.experiments.calls import NamedCall, mentions, pending_sends
 from agentctl.experiments.made import Given, Made, artifact_warnings, check_conversation, values_of
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.pairing import describe
 from agentctl.experiments.reports import inert
 from agentctl.experiments.results import answered_of, substitutes
 from agentctl.experiments.scratch import scratch_copy
+from agentctl.experiments.sends import mentions, pending_sends
 from agentctl.experiments.state_values import (
     answered_in,
     assigned,

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Blocked, GraphFailed, Refused
-from agentctl.experiments.calls import NamedCall
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.graph_parts import command_ends, going_to, is_functional, nodes_of
 from agentctl.experiments.made import Given, Made, check_conversation, values_of
 from agentctl.experiments.making_state import wanted_values
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.results import answered_of, substitutes
 from agentctl.experiments.scratch import THREAD, Scratch, scratch_copy
 from agentctl.experiments.state_values import replacement, verify_set

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentctl.errors import Refused
-from agentctl.experiments.calls import enclosing_calls
 from agentctl.experiments.debug_threads import make_copies
+from agentctl.experiments.enclosing import enclosing_calls
 from agentctl.experiments.experiment import (
     Experiment,
     Target,

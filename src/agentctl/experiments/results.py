@@ -16,8 +16,8 @@ from agentctl.codec.messages import text_of
 from agentctl.codec.tree import JSON_CONSTRUCTOR, Typed
 from agentctl.codec.values import pack, unpack
 from agentctl.errors import Refused
-from agentctl.experiments.calls import NamedCall
 from agentctl.experiments.forms import Answer
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.pairing import describe
 from agentctl.experiments.point import Point
 from agentctl.experiments.savers import seal
@@ -74,7 +74,7 @@ def with_content(stored: Stored, call: NamedCall) -> Stored:
         if isinstance(node, dict):
             if str(node.get("tool_call_id") or "") == call.id and "tool_call_id" in node and "content" in node:
                 found += 1
-                return {**node, **_fields(node, call)} if found == call.place.index + 1 else node
+                return {**node, **_fields(node, call)} if found == call.place.nth + 1 else node
             return {key: edited(value) for key, value in node.items()}
         return [edited(item) for item in node] if isinstance(node, list) else node
 

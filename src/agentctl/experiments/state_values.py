@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Refused, UsageError
-from agentctl.experiments.calls import NamedCall
 from agentctl.experiments.forms import Assign
 from agentctl.experiments.graph_parts import reduces
+from agentctl.experiments.named_calls import NamedCall
 from agentctl.experiments.pairing import describe
 from agentctl.experiments.paths import Path, path_text
 from agentctl.experiments.reports import inert
