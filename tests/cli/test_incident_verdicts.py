@@ -53,7 +53,7 @@ def test_the_verdict_is_the_one_the_incident_was_written_for(
     seeded = production(store, workflow)
     for variable, value in seeded.environ.items():
         monkeypatch.setenv(variable, value)
-    before, counters = fingerprint(seeded.url), seeded.backoffice.counters()
+    before, counters = fingerprint(seeded.url), seeded.counters()
     command = ["diagnose", *experiment.arguments(seeded.profile, thread), "--json"]
     if seeded.profile:
         done = run_cli(*command, cwd=seeded.folder)
@@ -75,7 +75,7 @@ def test_the_verdict_is_the_one_the_incident_was_written_for(
     assert (effects["escaped"], effects["blocked"]) == (0, 0)
     assert (effects["live"] > 0) == ("--live-reads" in experiment.flags)
     assert fingerprint(seeded.url) == before
-    after = seeded.backoffice.counters()
+    after = seeded.counters()
     assert after["n_effects"] == counters["n_effects"]
     if "--live-reads" not in experiment.flags:
         assert after == counters

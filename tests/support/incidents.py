@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,7 +29,8 @@ class SeededStore:
     """A production store with its back office still running.
 
     `folder` has a configuration over this repository's workflow; `profile` names the store in it, '' for one that
-    AGENTCTL_STORE has to name; `environ` is what the production tools need for reading.
+    AGENTCTL_STORE has to name; `environ` is what the production tools need for reading; `counters` returns what all of
+    the outside world counted.
     """
 
     folder: Path
@@ -37,6 +38,7 @@ class SeededStore:
     profile: str
     backoffice: BackOffice
     environ: Mapping[str, str]
+    counters: Callable[[], Mapping[str, Any]]
 
 
 def experiments(workflow: str = SUPPORT) -> dict[str, tuple[str, Experiment]]:
@@ -62,7 +64,7 @@ def seeded_store(folder: Path, url: str = "", workflow: str = SUPPORT) -> Iterat
         (folder / "fixtures").symlink_to(REPOSITORY / "fixtures")
         (folder / "agentctl.yaml").write_text(yaml.safe_dump(_configuration(folder, workflow)), encoding="utf-8")
         store = url or str(folder / "prod.sqlite")
-        yield SeededStore(folder, store, "" if url else "prod", stage.backoffice, stage.environ)
+        yield SeededStore(folder, store, "" if url else "prod", stage.backoffice, stage.environ, stage.counters)
 
 
 def _module(workflow: str, name: str) -> Any:
