@@ -22,7 +22,7 @@ def lines_of(fare: Hold, room: Hold) -> list[Line]:
 def fare_text(fare: Hold) -> str:
     """Describes a fare in one line."""
     facts = fare["facts"]
-    stops = "nonstop" if not facts["stops"] else f"{facts['stops']} stops"
+    stops = {0: "nonstop", 1: "1 stop"}.get(facts["stops"], f"{facts['stops']} stops")
     out = f"{facts['depart_on']} {facts['departs_at']}, arriving {facts['arrives_on']} {facts['arrives_at']}"
     route = f"{facts['origin']} to {facts['destination']} with {fare['supplier']}"
     return f"{route}, {out}, {stops}, back {facts['return_on']}"
