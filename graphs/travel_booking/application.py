@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from graphs.common import answers
 from graphs.common.answers import CLAIMS_TABLE
 from graphs.common.database import Database, Transaction
 from graphs.common.outbound import OUTBOUND_TABLE
@@ -31,6 +33,22 @@ CREATE TABLE IF NOT EXISTS outbox (
 def application_database(url: str) -> Database:
     """Returns the application's database, by URL; nothing is opened yet."""
     return Database(url, (OUTBOUND_TABLE, CLAIMS_TABLE, _QUOTES, _BOOKINGS, _OUTBOX))
+
+
+def claim_answer(
+    thread: str,
+    interrupt_id: str,
+    answer: object,
+    configurable: Mapping[str, object],
+    env: Mapping[str, str] = os.environ,
+) -> None:
+    """Claims a question in the database of TRAVEL_DATABASE_URL, before `agentctl resume` answers it.
+
+    Raises:
+        AlreadyAnswered: it is claimed; the winner is named.
+        KeyError: the variable is missing.
+    """
+    answers.claim_answer(application_database(env["TRAVEL_DATABASE_URL"]), thread, interrupt_id, answer, configurable)
 
 
 class QuoteBook:
