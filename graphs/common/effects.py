@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -21,6 +22,32 @@ NO_DATABASE = "sqlite:///:memory:"
 
 class NotProduction(RuntimeError):
     """A tool with an effect was called outside production: it refuses, whatever else is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The service identity that calls are made under, and the application's database, where effects are logged."""
+
+    identity: str
+    database_url: str
+
+
+def access_from_environment(prefix: str, env: Mapping[str, str], *, debug_identity: str) -> Access:
+    """Reads PREFIX_SERVICE_IDENTITY and PREFIX_DATABASE_URL in production.
+
+    Elsewhere neither is needed: reads may run, under an identity that may do nothing else, and nothing is logged.
+
+    Raises:
+        KeyError: a variable is missing.
+    """
+    if not is_production(env):
+        return Access(debug_identity, NO_DATABASE)
+    return Access(env[f"{prefix}_SERVICE_IDENTITY"], env[f"{prefix}_DATABASE_URL"])
+
+
+def is_production(env: Mapping[str, str]) -> bool:
+    """Tells whether AGENTCTL_ENV says that effects are real."""
+    return env.get("AGENTCTL_ENV") == PRODUCTION
 
 
 class EffectClient:
@@ -97,7 +124,7 @@ class EffectClient:
         Raises:
             NotProduction: AGENTCTL_ENV is not production.
         """
-        if self._env.get("AGENTCTL_ENV") != PRODUCTION:
+        if not is_production(self._env):
             raise NotProduction(f"{operation} refuses to run: AGENTCTL_ENV is not {PRODUCTION}")
 
     def _found(self, service: str, key: str) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import RetryPolicy
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import PRODUCTION
+from graphs.common.effects import is_production
 from graphs.common.services import is_transient
 from graphs.loan_underwriting.finalizing import Finalizing, after_finalize
 from graphs.loan_underwriting.income.graph import build_income_graph
@@ -97,7 +97,7 @@ def graph(config: RunnableConfig) -> LoanGraph:
     """Builds the workflow for a server: the production tools where AGENTCTL_ENV says production, else the sandbox's."""
     configurable = config.get("configurable", {})
     model = configurable.get("model")
-    if os.environ.get("AGENTCTL_ENV") == PRODUCTION:
+    if is_production(os.environ):
         return build_graph(registry_from_environment(), model=model)
     from sandbox_tools.loan import registry
 

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import get_runtime
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import NO_DATABASE, PRODUCTION, EffectClient, application_database, http_client
+from graphs.common.effects import EffectClient, access_from_environment, application_database, http_client
 from graphs.common.outbound import OutboundLog
 from graphs.common.services import CircuitBreaker, Retries
 from graphs.loan_underwriting.catalog import registry_of
@@ -121,10 +121,7 @@ def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegist
     Raises:
         KeyError: a variable is missing.
     """
-    is_production = env.get("AGENTCTL_ENV") == PRODUCTION
+    access = access_from_environment("LOAN", env, debug_identity=DEBUG_IDENTITY)
     return production_tools(
-        env["LOAN_BACKOFFICE_URL"],
-        identity=env["LOAN_SERVICE_IDENTITY"] if is_production else DEBUG_IDENTITY,
-        database_url=env["LOAN_DATABASE_URL"] if is_production else NO_DATABASE,
-        env=env,
+        env["LOAN_BACKOFFICE_URL"], identity=access.identity, database_url=access.database_url, env=env
     )

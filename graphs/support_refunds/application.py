@@ -1,4 +1,4 @@
-"""The tables that the workflow's application keeps beside the checkpoints."""
+"""What a program that answers approvals needs of the application: its claim on the answer."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ import os
 from collections.abc import Mapping
 
 from graphs.common import answers
-from graphs.common.answers import CLAIMS_TABLE
-from graphs.common.database import Database
-from graphs.common.outbound import OUTBOUND_TABLE
-
-
-def application_database(url: str) -> Database:
-    """Returns the database of outbound requests and answers, by URL; nothing is opened yet."""
-    return Database(url, (OUTBOUND_TABLE, CLAIMS_TABLE))
+from graphs.common.effects import application_database
 
 
 def claim_answer(

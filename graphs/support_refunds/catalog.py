@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel, Field
 
-from agentctl.records.runs import Effect
 from agentctl.sandbox.registry import ToolRegistry
+from graphs.common.catalog import ToolSpec, build_registry
 
 Topic = Literal["lost", "damaged", "return", "cancelled"]
 Method = Literal["original_payment", "store_credit"]
@@ -62,16 +60,6 @@ class RememberPreference(BaseModel):
     value: str = Field(max_length=60, description="The preference.")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """One tool as the model sees it, and its effect."""
-
-    name: str
-    description: str
-    arguments: type[BaseModel]
-    effect: Effect
-
-
 SPECS = (
     ToolSpec("lookup_order", "Looks an order up by its number.", LookupOrder, "read"),
     ToolSpec("get_refund_policy", "Reads what the policy says on a reason for a refund.", GetRefundPolicy, "read"),
@@ -97,13 +85,4 @@ def registry_of(functions: Mapping[str, Callable[..., Any]], *, unanswered: Coll
     Raises:
         KeyError: a tool has no function.
     """
-    registry = ToolRegistry()
-    for spec in SPECS:
-        registry.register(_build(spec, functions[spec.name]), effect=spec.effect, answers=spec.name not in unanswered)
-    return registry
-
-
-def _build(spec: ToolSpec, function: Callable[..., Any]) -> BaseTool:
-    return StructuredTool.from_function(
-        function, name=spec.name, description=spec.description, args_schema=spec.arguments, handle_tool_error=True
-    )
+    return build_registry(SPECS, functions, unanswered=unanswered)

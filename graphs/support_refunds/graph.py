@@ -15,12 +15,13 @@ from langgraph.prebuilt import ToolNode
 from langgraph.store.base import BaseStore
 
 from agentctl.sandbox.registry import ToolRegistry
+from graphs.common.effects import is_production
 from graphs.support_refunds.boundary import ToolBoundary
 from graphs.support_refunds.model import make_model
 from graphs.support_refunds.nodes import Nodes, after_approval, after_orders_agent, after_refunds_agent, after_tools
 from graphs.support_refunds.policy import load_policies
 from graphs.support_refunds.state import Settings, SupportState
-from graphs.support_refunds.tools import PRODUCTION, registry_from_environment
+from graphs.support_refunds.tools import registry_from_environment
 
 SupportGraph = CompiledStateGraph[SupportState, None, SupportState, SupportState]
 
@@ -68,7 +69,7 @@ def graph(config: RunnableConfig) -> SupportGraph:
     """Builds the workflow for a server: the production tools where AGENTCTL_ENV says production, else the sandbox's."""
     configurable = config.get("configurable", {})
     model = configurable.get("model")
-    if os.environ.get("AGENTCTL_ENV") == PRODUCTION:
+    if is_production(os.environ):
         return build_graph(registry_from_environment(), model=model)
     from sandbox_tools.support import registry
 

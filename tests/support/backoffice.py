@@ -21,11 +21,12 @@ from fixtures.backoffice import BackOffice, running
 from fixtures.backoffice.support import IDENTITY, put_order, put_policy
 from fixtures.incidents.support.files import order_record
 from fixtures.incidents.support.seeding import last_reply
+from graphs.common.effects import http_client
 from graphs.common.services import CircuitBreaker, Retries
 from graphs.support_refunds.graph import SupportGraph, build_graph
 from graphs.support_refunds.model import make_model
 from graphs.support_refunds.policy import load_policies
-from graphs.support_refunds.tools import http_client, production_tools
+from graphs.support_refunds.tools import production_tools
 
 TODAY = date(2026, 11, 30)
 APPROVER = {"actor": "lead-3", "actor_role": "refund_approver"}

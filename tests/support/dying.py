@@ -16,12 +16,11 @@ from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from fixtures.backoffice.support import IDENTITY
+from graphs.common.effects import application_database, http_client
 from graphs.common.outbound import OutboundLog
-from graphs.common.services import CircuitBreaker, Retries
-from graphs.support_refunds.application import application_database
 from graphs.support_refunds.graph import build_graph
 from graphs.support_refunds.model import make_model
-from graphs.support_refunds.tools import ProductionTools, http_client
+from graphs.support_refunds.tools import production_tools
 from tests.support.backoffice import PRODUCTION_ENV, customer, say
 
 MESSAGE = "Order A100 is lost, refund me."
@@ -45,7 +44,9 @@ def main(store: str, database: str, backoffice: str, when: str) -> None:
     make = PostgresSaver if store.startswith("postgres") else SqliteSaver
     with make.from_conn_string(store) as saver, http_client(backoffice, identity=IDENTITY) as http:
         saver.setup()
-        tools = ProductionTools(http, log, PRODUCTION_ENV, Retries(), CircuitBreaker).registry()
+        tools = production_tools(
+            backoffice, identity=IDENTITY, database_url=database, env=PRODUCTION_ENV, http=http, log=log
+        )
         graph = build_graph(tools, model=make_model(env={}))
         graph.checkpointer = saver
         say(graph, customer("t"), MESSAGE)

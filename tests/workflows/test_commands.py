@@ -19,8 +19,8 @@ from agentctl.testing import CliResult, run_cli
 from fixtures.backoffice.support import IDENTITY
 from fixtures.incidents.support.files import order_record
 from graphs.common.answers import AnswerClaims
+from graphs.common.effects import application_database
 from graphs.common.owners import caller_of
-from graphs.support_refunds.application import application_database
 from tests.support.backoffice import TODAY, SupportWorld, support_world
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,8 +13,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from fixtures.incidents.support.seeding import last_reply
 from graphs.common.answers import AlreadyAnswered, AnswerClaims, NothingAsked, answer, recover
+from graphs.common.effects import application_database
 from graphs.common.owners import NotTheOwner, caller_of
-from graphs.support_refunds.application import application_database
 from tests.support.backoffice import SupportWorld, answers, called, converse, customer, resume, say, staff
 
 BROKEN = "Order A100 arrived broken. I want a refund."

@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.backoffice import BackOffice
 from fixtures.backoffice.support import IDENTITY, put_order
-from graphs.support_refunds.tools import http_client
+from graphs.common.effects import http_client
 from tests.support.backoffice import SupportWorld
 
 EMAIL = {"order_id": "A100", "subject": "s", "body": "b"}

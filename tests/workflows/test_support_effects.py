@@ -10,10 +10,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from fixtures.backoffice.support import IDENTITY
 from fixtures.incidents.support.seeding import last_reply
+from graphs.common.effects import NotProduction, application_database, http_client
 from graphs.common.outbound import KeyReused, OutboundLog
 from graphs.common.services import CircuitBreaker, Retries, ServiceUnavailable
-from graphs.support_refunds.application import application_database
-from graphs.support_refunds.tools import NotProduction, http_client
 from tests.support.backoffice import SupportWorld, answers, customer, say
 
 LOST = "Order A100 is lost, refund me."

@@ -19,7 +19,7 @@ from langgraph.store.sqlite import SqliteStore
 from fixtures.incidents.support.seeding import last_reply
 from graphs.common.answers import AnswerClaims, answer
 from graphs.common.deletion import delete_case
-from graphs.support_refunds.application import application_database
+from graphs.common.effects import application_database
 from graphs.support_refunds.memory import preferences_namespace
 from graphs.support_refunds.state import GRAPH_VERSION
 from tests.support.backoffice import SupportWorld, customer, resume, say, staff
