@@ -7,16 +7,13 @@ look at: the sandbox never makes anyone creditworthy.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
 from agentctl.sandbox.registry import ToolRegistry
+from graphs.common.effects import json_text
 from graphs.loan_underwriting.catalog import registry_of
-
-
-class NoAnswer(RuntimeError):
-    """The sandbox holds no answer to this call."""
+from sandbox_tools.answers import NoAnswer, reference
 
 
 class LoanSandbox:
@@ -50,20 +47,20 @@ class LoanSandbox:
         """Finds no file, and leaves no inquiry."""
         request = {"applicant_id": applicant_id, "purpose": purpose, "version": version}
         no_file = {"found": False, "score": 0, "open_defaults": 0, "n_accounts": 0, "monthly_obligations": "0.00"}
-        return _text({"inquiry_id": _reference("in", request), **request, **no_file})
+        return json_text({"inquiry_id": _reference("in", request), **request, **no_file})
 
     def notify_underwriters(self, tool_call_id: str, **request: Any) -> str:
         """Assigns every case to nobody real, and tells nobody."""
         answer = {"review_notice_id": _reference("re", request), **request, "status": "queued"}
-        return _text({**answer, "assigned_to": "underwriter-sandbox"})
+        return json_text({**answer, "assigned_to": "underwriter-sandbox"})
 
     def write_decision_record(self, tool_call_id: str, **request: Any) -> str:
         """Takes every record, and keeps none."""
-        return _text({"decision_record_id": _reference("de", request), **request})
+        return json_text({"decision_record_id": _reference("de", request), **request})
 
     def book_loan(self, tool_call_id: str, **request: Any) -> str:
         """Accepts every booking, and books none."""
-        return _text({"loan_booking_id": _reference("lo", request), **request, "status": "booked"})
+        return json_text({"loan_booking_id": _reference("lo", request), **request, "status": "booked"})
 
 
 def registry() -> ToolRegistry:
@@ -84,9 +81,4 @@ def registry() -> ToolRegistry:
 
 
 def _reference(kind: str, request: dict[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-    return f"{kind}_sandbox_{digest[:10]}"
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return reference(kind, json.dumps(request, sort_keys=True))

@@ -6,28 +6,23 @@ plan that was never recorded can still be tried. A page that is not recorded is 
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agentctl.sandbox.registry import ToolRegistry
+from graphs.common.effects import json_text
 from graphs.research_report.catalog import registry_of
 from graphs.research_report.report import Report, report_sha256
+from sandbox_tools.answers import NoAnswer
 
 if TYPE_CHECKING:
     from fixtures.web.recorded import RecordedWeb
     from graphs.research_report.web.connecting import Deadline
     from graphs.research_report.web.downloading import Answer
     from graphs.research_report.web.fetching import Fetcher
-
-_TYPES = {".html": "text/html; charset=utf-8", ".txt": "text/plain", ".csv": "text/csv", ".pdf": "application/pdf"}
-
-
-class NoAnswer(RuntimeError):
-    """The sandbox holds no answer to this call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +43,7 @@ class RecordedFiles:
         Raises:
             Unreadable: a redirect leads to where nothing may be read, or the answer is too large.
         """
+        from fixtures.web.recorded import content_type
         from graphs.research_report.web.downloading import Answer
         from graphs.research_report.web.pages import Unreadable, Why
 
@@ -58,7 +54,7 @@ class RecordedFiles:
             return Answer(404, {}, b"")
         if page.generated:
             raise Unreadable(Why.SIZE, f"more than {max_bytes} bytes")
-        headers = {"content-type": _TYPES[Path(page.file).suffix]} if page.file else {}
+        headers = {"content-type": content_type(page.file)} if page.file else {}
         is_read = page.file is not None and page.status < 300
         body = (self.folder / str(page.file)).read_bytes() if is_read else b""
         return Answer(page.status, {**headers, **page.headers}, body)
@@ -79,7 +75,7 @@ class ResearchSandbox:
         """Searches the recorded web."""
         from fixtures.web.searching import search
 
-        return _text({"query": query, "results": search(self._opened()[0], query, limit)})
+        return json_text({"query": query, "results": search(self._opened()[0], query, limit)})
 
     def fetch_page(self, url: str) -> str:
         """Reads a recorded page.
@@ -92,13 +88,13 @@ class ResearchSandbox:
         web, fetcher = self._opened()
         if normalise(url) not in web.pages:
             raise NoAnswer(f"no recorded page {url}")
-        return _text(fetcher.fetch(url).document())
+        return json_text(fetcher.fetch(url).document())
 
     def publish_report(self, artifact: str, report: Report) -> str:
         """Takes every report, and publishes none."""
         sha256 = report_sha256(report)
         answer = {"publication_id": f"pu_sandbox_{sha256[:10]}", "artifact": artifact, "sha256": sha256}
-        return _text({**answer, "version": 1, "status": "published"})
+        return json_text({**answer, "version": 1, "status": "published"})
 
     def _opened(self) -> tuple[RecordedWeb, Fetcher]:
         with self._lock:
@@ -128,7 +124,3 @@ def registry() -> ToolRegistry:
             "publish_report": sandbox.publish_report,
         }
     )
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -6,20 +6,16 @@ until a person gives one, or lets it read live.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 
 from langchain_core.tools import ToolException
 from langgraph.prebuilt import ToolRuntime
 
 from agentctl.sandbox.registry import ToolRegistry
+from graphs.common.effects import json_text
 from graphs.support_refunds.catalog import registry_of
 from graphs.support_refunds.policy import CURRENT_POLICY, Policy, load_policies
-
-
-class NoAnswer(RuntimeError):
-    """The sandbox holds no answer to this call."""
+from sandbox_tools.answers import NoAnswer, reference
 
 
 class SupportSandbox:
@@ -47,29 +43,31 @@ class SupportSandbox:
         answer = policy.answer(topic) if policy is not None else None
         if answer is None:
             raise ToolException(f"policies refused: there is no policy {version} on {topic}")
-        return _text(answer)
+        return json_text(answer)
 
     def issue_refund(
         self, order_id: str, amount: str, currency: str, reason: str, method: str = "original_payment"
     ) -> str:
         """Accepts every refund, and pays none."""
-        refund_id = _reference("rf", order_id, amount, currency, reason, method)
+        refund_id = reference("rf", order_id, amount, currency, reason, method)
         answer = {"refund_id": refund_id, "order_id": order_id, "amount": amount, "currency": currency}
-        return _text({**answer, "method": method, "status": "accepted"})
+        return json_text({**answer, "method": method, "status": "accepted"})
 
     def send_email(self, order_id: str, subject: str, body: str) -> str:
         """Queues every e-mail, and sends none."""
-        return _text(
-            {"message_id": _reference("em", order_id, subject, body), "order_id": order_id, "status": "queued"}
+        return json_text(
+            {"message_id": reference("em", order_id, subject, body), "order_id": order_id, "status": "queued"}
         )
 
     def update_ticket(self, ticket_id: str, status: str, note: str) -> str:
         """Takes every update, and keeps none."""
-        return _text({"note_id": _reference("nt", ticket_id, status, note), "ticket_id": ticket_id, "status": status})
+        return json_text(
+            {"note_id": reference("nt", ticket_id, status, note), "ticket_id": ticket_id, "status": status}
+        )
 
     def remember_preference(self, name: str, value: str) -> str:
         """Takes every preference, and keeps none."""
-        return _text({"remembered": name, "value": value})
+        return json_text({"remembered": name, "value": value})
 
 
 def registry() -> ToolRegistry:
@@ -86,12 +84,3 @@ def registry() -> ToolRegistry:
         },
         unanswered=("lookup_order",),
     )
-
-
-def _reference(kind: str, *parts: str) -> str:
-    digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
-    return f"{kind}_sandbox_{digest[:10]}"
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

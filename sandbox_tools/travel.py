@@ -6,20 +6,15 @@ an answer, or lets them read live.
 
 from __future__ import annotations
 
-import hashlib
-
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.effects import json_text
 from graphs.travel_booking.catalog import registry_of
+from sandbox_tools.answers import NoAnswer, reference
 
 FIRST_QUOTE = 1000
 """Versions of the sandbox's quotes are above this: none is ever taken for one that a traveller approved."""
 
 HELD_UNTIL = "2100-01-01T00:00:00+00:00"
-
-
-class NoAnswer(RuntimeError):
-    """The sandbox holds no answer to this call."""
 
 
 class TravelSandbox:
@@ -51,7 +46,7 @@ class TravelSandbox:
         self, offer_id: str, airline: str, travellers: int, total: str, currency: str, tool_call_id: str
     ) -> str:
         """Holds every fare, and asks no airline."""
-        return _hold(_reference("fa", offer_id, airline, str(travellers), total), total, currency)
+        return _hold(reference("fa", offer_id, airline, str(travellers), total), total, currency)
 
     def hold_room(
         self,
@@ -65,7 +60,7 @@ class TravelSandbox:
         tool_call_id: str,
     ) -> str:
         """Holds every room, and asks no hotel."""
-        return _hold(_reference("ro", offer_id, check_in, check_out, str(guests), total), total, currency)
+        return _hold(reference("ro", offer_id, check_in, check_out, str(guests), total), total, currency)
 
     def release_hold(self, kind: str, hold_id: str, tool_call_id: str) -> str:
         """Takes every hold back."""
@@ -88,21 +83,21 @@ class TravelSandbox:
         self, quote_version: int, amount: str, currency: str, payment_method: str, step_up: str, tool_call_id: str
     ) -> str:
         """Takes every charge, and makes none."""
-        number = _reference("ca", str(quote_version), amount, currency)
+        number = reference("ca", str(quote_version), amount, currency)
         return json_text({"payment_id": number, "status": "captured", "amount": amount, "currency": currency})
 
     def refund_payment(self, payment_id: str, amount: str, currency: str, reason: str, tool_call_id: str) -> str:
         """Takes every refund, and pays none."""
-        number = _reference("pa", payment_id, amount, reason)
+        number = reference("pa", payment_id, amount, reason)
         return json_text({"refund_id": number, "status": "refunded", "amount": amount, "currency": currency})
 
     def confirm_flight(self, hold_id: str, traveller: str, tool_call_id: str) -> str:
         """Confirms every flight, and books none."""
-        return json_text({"booking_id": _reference("fl", hold_id), "status": "confirmed"})
+        return json_text({"booking_id": reference("fl", hold_id), "status": "confirmed"})
 
     def confirm_hotel(self, hold_id: str, traveller: str, tool_call_id: str) -> str:
         """Confirms every room, and books none."""
-        return json_text({"booking_id": _reference("ho", hold_id), "status": "confirmed"})
+        return json_text({"booking_id": reference("ho", hold_id), "status": "confirmed"})
 
     def cancel_booking(self, kind: str, booking_id: str, tool_call_id: str) -> str:
         """Takes every cancellation, and cancels nothing."""
@@ -153,8 +148,3 @@ def registry() -> ToolRegistry:
 def _hold(hold_id: str, total: str, currency: str) -> str:
     answer = {"hold_id": hold_id, "status": "held", "total": total, "currency": currency, "expires_at": HELD_UNTIL}
     return json_text(answer)
-
-
-def _reference(kind: str, *parts: str) -> str:
-    digest = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
-    return f"{kind}_sandbox_{digest[:10]}"

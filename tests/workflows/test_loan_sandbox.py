@@ -18,7 +18,8 @@ from graphs.loan_underwriting.catalog import NAMES
 from graphs.loan_underwriting.graph import build_graph, graph
 from graphs.loan_underwriting.model import make_model
 from graphs.loan_underwriting.tools import registry_from_environment
-from sandbox_tools.loan import NoAnswer, registry
+from sandbox_tools.answers import NoAnswer
+from sandbox_tools.loan import registry
 from tests.support.loan import APPROVE, LoanWorld, applicant, apply, question, resume, staff
 
 WRITES: dict[str, dict[str, Any]] = {

@@ -17,7 +17,8 @@ from graphs.support_refunds.model import make_model
 from graphs.support_refunds.policy import load_policies
 from graphs.support_refunds.tools import registry_from_environment
 from graphs.support_refunds.validation import check_result
-from sandbox_tools.support import NoAnswer, registry
+from sandbox_tools.answers import NoAnswer
+from sandbox_tools.support import registry
 from tests.support.backoffice import SupportWorld, answers, customer, say
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
