@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from agentctl.stores.fingerprint import fingerprint
-from agentctl.testing import run_cli
+from tests.support.asking import Ask, called
 from tests.support.incidents import SeededStore, seeded_store
 
 CASE = "prod::app-7F3K"
@@ -37,33 +35,11 @@ def ask(store: SeededStore, tmp_path: Path) -> Ask:
     return Ask(store.folder, tmp_path)
 
 
-class Ask:
-    """Runs commands in the project, with a debug store of the test's own."""
-
-    def __init__(self, folder: Path, state: Path) -> None:
-        self._folder = folder
-        self._environ = {**os.environ, "XDG_STATE_HOME": str(state)}
-
-    def __call__(self, *words: str, code: int = 0) -> Any:
-        done = run_cli(*words, "--json", cwd=self._folder, environ=self._environ)
-        assert done.code == code, done.out
-        return done.json
-
-    def values(self, target: str) -> Mapping[str, Any]:
-        """The state at a target."""
-        values: Mapping[str, Any] = self("show", target)["values"]
-        return values
-
-
-def _called(run: Mapping[str, Any]) -> list[str]:
-    return [call["name"] for call in run["tool_calls"]]
-
-
 def test_one_parallel_branch_is_forked_and_the_others_result_survives(ask: Ask) -> None:
     forked = ask("fork", f"{CASE}@call:pull_bureau", "--patch", "pull_bureau:open_defaults=0")
     (run,) = forked["runs"]
     assert run["nodes"] == ["pull_bureau", "score_risk", "finalize"]
-    assert _called(run) == ["pull_bureau", "write_decision_record", "book_loan"]
+    assert called(run) == ["pull_bureau", "write_decision_record", "book_loan"]
     assert [call["served_by"] for call in run["tool_calls"]] == ["answered", "stub", "stub"]
     before, after = ask.values(CASE), ask.values("debug::app-7F3K.fork-1")
     assert after["income_result"] == before["income_result"]
@@ -106,7 +82,7 @@ def test_a_statement_is_corrected_inside_the_income_check(ask: Ask) -> None:
         "verify_income|parse_statements",
         "verify_income|match_payroll",
     ]
-    assert "pull_bureau" not in _called(run)
+    assert "pull_bureau" not in called(run)
     before, after = ask.values(CASE), ask.values("debug::app-7F3K.fork-1")
     assert after["bureau_result"] == before["bureau_result"]
     assert (before["income_result"]["status"], before["income_result"]["monthly"]) == ("verified", "3850.00")
@@ -133,7 +109,7 @@ def test_a_decision_is_forked_before_and_after_the_question_to_the_underwriter(a
     after = ask("fork", f"{MISREAD}@before:finalize", *changed)
     (run,) = after["runs"]
     assert (run["status"], run["nodes"]) == ("done", ["finalize"])
-    assert _called(run) == ["write_decision_record", "book_loan"]
+    assert called(run) == ["write_decision_record", "book_loan"]
 
 
 def test_an_answer_of_somebody_else_is_asked_again_in_a_fork_too(ask: Ask) -> None:
