@@ -24,7 +24,7 @@ def test_the_whole_path_from_the_wheel_in_an_empty_folder(tmp_path: Path) -> Non
     program = install_wheel(build_wheel(tmp_path / "dist"), tmp_path / "venv")
     work = tmp_path / "work"
     work.mkdir()
-    toured = Shell(work, (str(program),)).type("agentctl tour --json").ok().json
+    toured = Shell(work, (str(program),)).type("agentctl tour --workflow support_refunds --json").ok().json
     assert (toured["n_total"], len(toured["items"])) == (8, 8)
     assert all((item["verdict"], item["problem"]) == (item["expected"], "") for item in toured["items"])
     assert toured["side_effects"]["escaped"] == 0
