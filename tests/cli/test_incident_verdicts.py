@@ -48,7 +48,7 @@ def production(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> I
         yield open_
 
 
-@pytest.mark.parametrize(("store", "workflow", "name"), _cases())
+@pytest.mark.parametrize(("store", "workflow", "name"), tuple(_cases()))
 def test_the_verdict_is_the_one_the_incident_was_written_for(
     production: Open, store: str, workflow: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
