@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from agentctl.datasets.branch import Branch
+from agentctl.datasets.examples import read_examples
 from agentctl.errors import Refused
 from agentctl.experiments.diff import diff_tips, read_tip
 from agentctl.records.runs import ForkReport, RunReport
@@ -18,7 +20,7 @@ from agentctl.stores.copying.execute import copy
 from agentctl.stores.copying.selection import for_copy
 from agentctl.stores.open import open_reader, open_writer
 from agentctl.stores.reading.history import read_history
-from agentctl.stores.reading.lineage import head_id, read_tree
+from agentctl.stores.reading.lineage import head_id, read_lineage, read_tree
 from agentctl.stores.reading.state import read_values
 from tests.catalog import CATALOG
 from tests.catalog.research import WORLD, research
@@ -212,3 +214,21 @@ def test_the_difference_names_the_file_and_the_messages_that_changed(source: Sou
     paths = {change.path for change in found.state}
     assert 'files."/notes/a.md".content' in paths
     assert not any("/notes/b.md" in path and path.endswith("content") for path in paths)
+
+
+# Exporting
+
+
+@ON_BOTH
+def test_an_example_of_each_turn_has_the_subagents_calls_and_the_files(reader: Reader) -> None:
+    first, second = read_examples(Branch(reader, read_lineage(reader, "t")))
+    assert (first.outputs["reply"], second.outputs["reply"]) == ("a: 2025; b: 2025; 2025", "corrected")
+    calls = {call.id: (call.name, call.ns.partition(":")[0], call.inside) for call in first.tool_calls}
+    assert calls == {
+        **{f"task-{topic}": ("task", "", False) for topic in "ab"},
+        **{f"fetch-{topic}": ("fetch_page", "tools", True) for topic in "ab"},
+        **{f"note-{topic}": ("write_file", "tools", True) for topic in "ab"},
+        "read-a": ("read_file", "", False),
+    }
+    assert [call.id for call in second.tool_calls if not call.before] == ["edit-a"]
+    assert notes(second.outputs["state"]["files"]) == {"/notes/a.md": 2023, "/notes/b.md": 2025}  # type: ignore[index]

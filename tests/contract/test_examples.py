@@ -39,6 +39,7 @@ N_TURNS = {
     "delta interrupted": 2,
     "exit delta": 2,
     "functional twice": 2,
+    "research": 2,
 }
 
 

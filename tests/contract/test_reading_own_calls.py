@@ -23,6 +23,7 @@ from agentctl.stores.open import open_reader
 from agentctl.stores.reading.calls import read_calls
 from agentctl.stores.reading.lineage import read_lineage
 from tests.catalog import CATALOG, config_of, run_case, sqlite_case
+from tests.support.examples import examples_of
 
 READS = [("read_document", f"read_document:{doc}", k) for k, doc in enumerate(("pay-1", "pay-2", "bank-1"), start=1)]
 BUREAU = [("pull_bureau", "bureau_pull:1", 1), ("check_sanctions", "sanctions:1", 1)]
@@ -103,6 +104,16 @@ def test_the_recording_holds_each_call_once_by_its_arguments(tmp_path: Path, fre
         assert {entry.kind for entry in recording.entries} == {"message"}
         assert all(entry.message is not None for entry in recording.entries)
     assert [(e.name, e.id) for e in recordings[0].entries] == [(e.name, e.id) for e in recordings[1].entries]
+
+
+def test_an_example_of_a_thread_in_which_no_human_says_anything_has_its_input_and_its_calls(tmp_path: Path) -> None:
+    (example,) = examples_of(tmp_path, "own calls")
+    assert example.inputs["input"] == {"person": "p-1"}
+    assert example.outputs["state"]["decision"] == "decline 600 ACME"  # type: ignore[index]
+    assert sorted(call.id for call in example.tool_calls) == sorted(
+        [*(id for _, id, _ in (*READS, *BUREAU)), "statements:1", "payroll:1"]
+    )
+    assert example.steps[-4:] == ("income", "income|fetch", "income|match", "score")
 
 
 # Shapes that are not the helper's: several channels, ids given later, pairs that are handed on or made again

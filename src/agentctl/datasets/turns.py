@@ -1,7 +1,7 @@
 """The user turns of a branch: one each time that a user wrote, whatever interrupts, retries and forks it went through.
 
-A turn begins with an input checkpoint that brings a new human message (in threads without messages: with every input
-checkpoint) and ends where the next begins, or at the tip. Answering an interrupt, running again after a failure and
+A turn begins with an input checkpoint that brings a new human message (in threads where no human says anything: with
+every input checkpoint) and ends where the next begins, or at the tip. Answering an interrupt, running again after a failure and
 forking bring no new message, so they add no turn.
 """
 
@@ -49,9 +49,8 @@ class Turn:
 
 def find_turns(branch: Branch) -> tuple[Turn, ...]:
     """Returns the turns of a branch, oldest first."""
-    if not branch.channel:
-        return _turns_without_messages(branch)
-    return _Finding(branch).turns()
+    found = _Finding(branch).turns() if branch.channel else ()
+    return found or _turns_without_messages(branch)
 
 
 def _turns_without_messages(branch: Branch) -> tuple[Turn, ...]:
@@ -86,8 +85,10 @@ class _Finding:
 
     def turns(self) -> tuple[Turn, ...]:
         openings = list(self._openings())
+        if not openings:
+            return ()
         ends = [*(opening.at for opening in openings[1:]), len(self._rows)]
-        n_before = _n_user_messages(openings[0].said[: openings[0].n_earlier]) if openings else 0
+        n_before = _n_user_messages(openings[0].said[: openings[0].n_earlier])
         return tuple(
             Turn(
                 number=n_before + number,
