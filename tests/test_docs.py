@@ -128,6 +128,7 @@ def test_every_document_is_as_the_page_says(cli: Cli) -> None:
             ("resolve", f"{AGENT}@call:lookup_order"),
             ("size",),
             ("size", AGENT, "--by", "field", "--threads-per-day", "10", "--retention", "30"),
+            ("doctor", "--all"),
             ("copy", AGENT),
             ("copy", AGENT, "--dry-run"),
             ("replay", f"{AGENT}@before:tools", "--check", CHECK),

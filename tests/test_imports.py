@@ -32,6 +32,8 @@ LOOKING = (
     ["resolve", "{thread}@call:lookup_order"],
     ["size"],
     ["size", "{thread}", "--by", "message"],
+    ["doctor", "{thread}"],
+    ["doctor", "--all"],
     ["copy", "{thread}", "--to", "{folder}/copy.sqlite"],
 )
 

@@ -23,6 +23,7 @@ from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCur
 from agentctl.stores.postgres.states import StateQueries
 
 if TYPE_CHECKING:
+    from agentctl.stores.postgres.audit import PostgresAudit
     from agentctl.stores.postgres.sizes import PostgresSizes
 
 _ROWS_PER_READ = 500
@@ -155,6 +156,12 @@ class PostgresReader:
 
         return PostgresSizes(self._fetch, schema=self.layout.schema)
 
+    def audit(self) -> PostgresAudit:
+        """See `agentctl.stores.audit.Auditable.audit`."""
+        from agentctl.stores.postgres.audit import PostgresAudit
+
+        return PostgresAudit(self._fetch, self.layout)
+
     def close(self) -> None:
         """See `Reader.close`."""
         self._database.close()
@@ -168,6 +175,7 @@ class PostgresReader:
             checkpoints=self.layout.table("checkpoints"),
             blobs=self.layout.table("checkpoint_blobs"),
             writes=self.layout.table("checkpoint_writes"),
+            migrations=self.layout.table("checkpoint_migrations"),
             store=self.layout.table("store"),
             store_vectors=self.layout.table("store_vectors"),
         )

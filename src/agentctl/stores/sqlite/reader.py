@@ -22,6 +22,7 @@ from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
 
 if TYPE_CHECKING:
+    from agentctl.stores.sqlite.audit import SqliteAudit
     from agentctl.stores.sqlite.sizes import SqliteSizes
 
 CHECKPOINT_COLUMNS = (
@@ -174,6 +175,12 @@ class SqliteReader:
         from agentctl.stores.sqlite.sizes import SqliteSizes
 
         return SqliteSizes(self._file, self)
+
+    def audit(self) -> SqliteAudit:
+        """See `agentctl.stores.audit.Auditable.audit`."""
+        from agentctl.stores.sqlite.audit import SqliteAudit
+
+        return SqliteAudit(self._file)
 
     def close(self) -> None:
         """See `Reader.close`."""

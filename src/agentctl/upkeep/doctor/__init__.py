@@ -1,0 +1,1 @@
+"""What is wrong with stored threads: one module per family of rules, each rule a pure function over what was read."""

@@ -1,0 +1,214 @@
+"""Examining threads: every rule on everything that was read, one thread after another."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+
+from agentctl.records.faults import Examined, Fault, Severity, worst_first
+from agentctl.stores.audit import Auditable
+from agentctl.stores.base import Reader
+from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
+from agentctl.upkeep.doctor import calls, rows, steps, tables, tree, values
+from agentctl.upkeep.doctor.codes import CODES
+from agentctl.upkeep.doctor.heads import read_head
+from agentctl.upkeep.doctor.passing import Passage
+from agentctl.upkeep.doctor.records import Finding, Head, Passed, Site, ThreadRows, Visit, Whole
+
+HeadRule = Callable[[Head], Iterable[Finding]]
+Progress = Callable[[int, int], None]
+
+_VISIT_RULES: Final = (*tree.VISIT_RULES, *rows.VISIT_RULES, *values.VISIT_RULES, *steps.VISIT_RULES)
+_HEAD_RULES: Final[tuple[HeadRule, ...]] = (*steps.HEAD_RULES, *calls.RULES)
+_MAX_OF_A_CODE: Final = 20
+"""So many different findings of a code are told of one namespace; the rest is counted with the last."""
+_MAX_ORPHANS: Final = 1000
+_ROWS_OF_A_RUN: Final = 200
+"""How many of a thread's newest rows are looked at for the mark of a copy, which runs write theirs after."""
+_COPY_MARK: Final = "agentctl_op"
+"""Metadata that a copy made by agentctl has. Source: `provenance`, agentctl/experiments/experiment.py."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """How threads are examined.
+
+    Attributes:
+        reader: The store.
+        now: The time that questions have waited until.
+        older_than: Questions that have waited longer are faults; None for none.
+        head_rules: More rules on heads, such as those of a graph.
+        store: What names the store on the command line: `PROFILE::` or ''.
+    """
+
+    reader: Reader
+    now: datetime
+    older_than: timedelta | None = None
+    head_rules: tuple[HeadRule, ...] = ()
+    store: str = ""
+
+    def thread(self, thread: str) -> Examined:
+        """Returns what is wrong with one thread.
+
+        Raises:
+            NotFound: the store holds no checkpoint of it.
+        """
+        namespaces = self.reader.namespaces(thread)
+        if not namespaces:
+            raise no_checkpoints(self.reader, thread, "")
+        return self._examined(thread, namespaces)
+
+    def all_threads(self, limit: int | None = None, progress: Progress | None = None) -> Iterator[Examined]:
+        """Yields the store itself, then its threads, newest first, then those without a root graph.
+
+        Args:
+            limit: At most this many threads; None for all.
+            progress: Told how many threads of how many are done, and that all are before one is given that has faults.
+        """
+        yield self.whole_store()
+        names = self.names()
+        total = len(names) if limit is None else min(limit, len(names))
+        for done, thread in enumerate(islice(names, limit)):
+            if progress is not None:
+                progress(done, total)
+            examined = self._examined(thread, self.reader.namespaces(thread))
+            if progress is not None and (examined.faults or done == total - 1):
+                progress(total, total)
+            yield examined
+
+    def names(self) -> Sequence[str]:
+        """Returns the threads of the store: those with a root graph newest first, then the others."""
+        found = [head.thread for head in self.reader.heads(metadata=False)]
+        if isinstance(self.reader, Auditable):
+            found += self.reader.audit().headless()
+        return found
+
+    def notes(self) -> tuple[str, ...]:
+        """Returns what cannot be looked at in this kind of store."""
+        if isinstance(self.reader, Auditable):
+            return ()
+        return ("a saver cannot tell of its rows: orphaned rows, mixed encryption and the tables are not looked at",)
+
+    def whole_store(self) -> Examined:
+        """Returns what is wrong with the tables."""
+        faults = _Faults(None, "")
+        if isinstance(self.reader, Auditable):
+            faults.take(tables.layout(self.reader.audit().layout(), Site("", "", store=self.store)))
+        return Examined(None, 0, worst_first(faults.all()))
+
+    def _examined(self, thread: str, namespaces: Sequence[str]) -> Examined:
+        root = read_tree(self.reader, thread) if "" in namespaces else Tree((), {}, {})
+        site = Site(self.reader.info.target(thread), "", self._is_copy(thread, root), self.store)
+        found: list[Fault] = []
+        first_parents: dict[str, tuple[str, str]] = {}
+        n_checkpoints = 0
+        for ns in namespaces:
+            here = root if ns == "" else read_tree(self.reader, thread, ns)
+            n_checkpoints += len(here.ids)
+            if here.ids and (missing := here.dangling(here.ids[-1])) is not None:
+                first_parents[ns] = (missing, here.ids[-1])
+            found += self._namespace(thread, site.inside(ns), here, root)
+        found += self._rows(thread, site, first_parents, has_root=bool(root.ids))
+        return Examined(thread, n_checkpoints, worst_first(_without_consequences(found)), root.ids)
+
+    def _namespace(self, thread: str, site: Site, here: Tree, root: Tree) -> Iterator[Fault]:
+        faults = _Faults(thread, site.ns)
+        passed = Passed()
+        for visit in Passage(self.reader, thread, site, here, passed).visits():
+            self._take_visit(faults, visit)
+        whole = Whole(site, here, passed, root.parents)
+        for rule in tree.WHOLE_RULES:
+            faults.take(rule(whole))
+        head = read_head(self.reader, thread, site, here, root_head=root.head)
+        if head is not None:
+            for head_rule in (*_HEAD_RULES, *self.head_rules):
+                faults.take(head_rule(head))
+            faults.take(steps.pending_interrupts(head, self.now), severity=self._of_questions(head))
+        yield from faults.all()
+
+    @staticmethod
+    def _take_visit(faults: _Faults, visit: Visit) -> None:
+        for rule in _VISIT_RULES:
+            faults.take(rule(visit))
+
+    def _of_questions(self, head: Head) -> Severity | None:
+        at = head.step.row.at
+        is_late = self.older_than is not None and at is not None and self.now - at > self.older_than
+        return "fault" if is_late else None
+
+    def _rows(
+        self, thread: str, site: Site, first_parents: dict[str, tuple[str, str]], *, has_root: bool
+    ) -> Iterator[Fault]:
+        if not isinstance(self.reader, Auditable):
+            return
+        audit = self.reader.audit()
+        orphans: dict[str, dict[str, int]] = {}
+        blobs: dict[tuple[str, str], int] = {}
+        for found in audit.orphans(thread, limit=_MAX_ORPHANS):
+            if found.checkpoint is not None:
+                orphans.setdefault(found.ns, {})[found.checkpoint] = found.n_rows
+            else:
+                blobs[found.ns, found.channel or ""] = found.n_rows
+        stored = ThreadRows(site, orphans, blobs, first_parents, tuple(audit.types(thread)), has_root)
+        faults = _Faults(thread, "")
+        for rule in tables.THREAD_RULES:
+            faults.take(rule(stored))
+        yield from faults.all()
+
+    def _is_copy(self, thread: str, root: Tree) -> bool:
+        """Says whether agentctl made the thread: the newest row that it copied says so."""
+        rows = self.reader.rows(thread, "", ids=root.ids[:_ROWS_OF_A_RUN])
+        return any(_COPY_MARK in row.metadata for row in rows)
+
+
+def _without_consequences(found: Sequence[Fault]) -> Sequence[Fault]:
+    """Leaves out a missing parent where it is told already why it is missing."""
+    told = {(fault.ns, fault.checkpoint) for fault in found if fault.code == "rows_recreated"}
+    return [fault for fault in found if fault.code != "parent_missing" or (fault.ns, fault.checkpoint) not in told]
+
+
+class _Faults:
+    """Findings of one namespace: equal ones are one, with how often they were found.
+
+    Args:
+        thread: Their thread, None for the store.
+        ns: Their namespace, where a finding names no other.
+    """
+
+    def __init__(self, thread: str | None, ns: str) -> None:
+        self._thread = thread
+        self._ns = ns
+        self._found: dict[tuple[str, object], Fault] = {}
+        self._n_found: Counter[tuple[str, object]] = Counter()
+        self._of_code: dict[str, list[tuple[str, object]]] = defaultdict(list)
+
+    def take(self, findings: Iterable[Finding], *, severity: Severity | None = None) -> None:
+        """Adds findings, of another severity than their code's where one is given."""
+        for finding in findings:
+            key = (finding.code, finding.key)
+            known = self._of_code[finding.code]
+            if key not in self._found and len(known) == _MAX_OF_A_CODE:
+                key = known[-1]
+            elif key not in self._found:
+                known.append(key)
+                self._found[key] = self._fault(finding, severity)
+            self._n_found[key] += 1
+
+    def all(self) -> tuple[Fault, ...]:
+        """Returns them in the order in which they were found."""
+        return tuple(replace(fault, n_found=self._n_found[key]) for key, fault in self._found.items())
+
+    def _fault(self, finding: Finding, severity: Severity | None) -> Fault:
+        return Fault(
+            code=finding.code,
+            severity=severity or CODES[finding.code].severity,
+            thread=self._thread,
+            ns=self._ns if finding.ns is None else finding.ns,
+            checkpoint=finding.checkpoint,
+            cause=finding.cause,
+            command=finding.command,
+        )

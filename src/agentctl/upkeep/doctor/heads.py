@@ -1,0 +1,78 @@
+"""The head of a namespace with what the next run goes on from: its step, its conversations, what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from agentctl.codec.messages import is_message_list, messages_in
+from agentctl.errors import DecodeError
+from agentctl.records.messages import Message
+from agentctl.stores.base import Reader
+from agentctl.stores.reading.due import Bookkeeping, read_bookkeeping
+from agentctl.stores.reading.layout import is_state_channel, triggered_node
+from agentctl.stores.reading.lineage import Tree
+from agentctl.stores.reading.state import read_values
+from agentctl.stores.reading.steps import StepReader
+from agentctl.upkeep.doctor.records import Head, Site
+
+_RESULT_BYTES: Final = 256 * 1024
+_CONVERSATION: Final = "messages"
+_PLAIN_NAMES_IN_FORMAT: Final = 3
+
+
+def read_head(reader: Reader, thread: str, site: Site, tree: Tree, *, root_head: str | None) -> Head | None:
+    """Returns the head of a namespace, None where it has no checkpoint.
+
+    Args:
+        reader: The store.
+        thread: Exact thread id.
+        site: The namespace.
+        tree: Its ids.
+        root_head: Head of the root graph, which the rows of a subgraph that waits belong to.
+    """
+    if tree.head is None:
+        return None
+    steps = StepReader(reader, thread, site.ns, tree=tree, value_bytes=_RESULT_BYTES)
+    step = next(steps.steps([tree.head]), None)
+    if step is None:
+        return None
+    parents = step.row.metadata.get("parents")
+    owner = parents.get("") if isinstance(parents, Mapping) else None
+    book = read_bookkeeping(reader, thread, site.ns, [tree.head]).get(tree.head)
+    return Head(
+        site=site,
+        step=step,
+        conversations=_conversations(reader, thread, site.ns, tree.head),
+        is_live=site.ns == "" or owner == root_head,
+        channels=_state_channels(book),
+        routes=_routes(book),
+    )
+
+
+def _state_channels(book: Bookkeeping | None) -> tuple[str, ...]:
+    """Returns the channels of state; formats before 3 have channels named as nodes among them, so theirs are left."""
+    if book is None or book.format < _PLAIN_NAMES_IN_FORMAT:
+        return ()
+    return tuple(sorted(name for name in book.channel_versions if is_state_channel(name)))
+
+
+def _routes(book: Bookkeeping | None) -> dict[str, tuple[str, ...]]:
+    """Returns the routing channels that make each due node run."""
+    if book is None:
+        return {}
+    found: dict[str, list[str]] = {}
+    for channel, version in book.channel_versions.items():
+        node = triggered_node(channel, format=book.format)
+        if node in book.due.nodes and book.versions_seen.get(node, {}).get(channel) != version:
+            found.setdefault(node, []).append(channel)
+    return {node: tuple(sorted(channels)) for node, channels in found.items()}
+
+
+def _conversations(reader: Reader, thread: str, ns: str, id: str) -> Mapping[str, tuple[Message, ...]]:
+    try:
+        values = read_values(reader, thread, ns, id).values
+    except DecodeError:
+        return {}
+    found = {name: messages_in(value) for name, value in values.items() if is_message_list(value)}
+    return dict(sorted(found.items(), key=lambda item: (item[0] != _CONVERSATION, item[0])))

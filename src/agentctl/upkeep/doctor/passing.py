@@ -1,0 +1,264 @@
+"""Passing through a namespace: its rows, states and writes are read once, and one checkpoint is held at a time."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from xxhash import xxh3_128_digest
+
+from agentctl.codec.encryption import KEY_VARIABLE, is_encrypted
+from agentctl.codec.inert import TYPE, VALUE, plain
+from agentctl.codec.values import decode, unpack
+from agentctl.errors import DecodeError
+from agentctl.records.rows import CheckpointRow, Stored, StoredCheckpoint, WriteRow
+from agentctl.revisions.heads import EDITS
+from agentctl.stores.base import Reader
+from agentctl.stores.batches import by_size
+from agentctl.stores.reading.layout import JOIN, NO_WRITES, is_state_channel
+from agentctl.stores.reading.lineage import Tree
+from agentctl.stores.reading.state import delta_channels
+from agentctl.stores.reading.taskrows import NO_WRITES_STORED, CheckpointWrites, group_writes
+from agentctl.upkeep.doctor.order import parents_first
+from agentctl.upkeep.doctor.records import Drift, Kept, Passed, Shape, Site, Unread, Visit
+from agentctl.upkeep.doctor.shapes import drifts, shapes_of
+
+_IDS_PER_READ: Final = 100
+_BATCH_BYTES: Final = 8 * 1024 * 1024
+_SETS: Final = ("builtins.set", "builtins.frozenset")
+
+
+@dataclass(slots=True)
+class Passage:
+    """One way through a namespace.
+
+    Attributes:
+        reader: The store.
+        thread: Exact thread id.
+        site: The namespace.
+        tree: Its ids.
+        passed: What is noted on the way.
+    """
+
+    reader: Reader
+    thread: str
+    site: Site
+    tree: Tree
+    passed: Passed
+
+    def visits(self) -> Iterator[Visit]:
+        """Yields every checkpoint, parents before children."""
+        kept: dict[str, Kept] = {}
+        n_open: dict[str, int] = {}
+        ids = iter(parents_first(self.tree))
+        while chunk := list(islice(ids, _IDS_PER_READ)):
+            writes = _ReadWrites(self.reader, self.thread, self.site.ns, chunk)
+            for state in self.reader.stored(self.thread, self.site.ns, chunk):
+                visit = self._visit(state, kept.get(state.row.parent or ""), writes)
+                self._note(visit)
+                yield visit
+                children = self.tree.children.get(state.row.id, ())
+                if children:
+                    kept[state.row.id], n_open[state.row.id] = visit.kept, len(children)
+                self._forget(state.row.parent, kept, n_open)
+
+    @staticmethod
+    def _forget(parent: str | None, kept: dict[str, Kept], n_open: dict[str, int]) -> None:
+        if parent in n_open:
+            n_open[parent] -= 1
+            if n_open[parent] == 0:
+                del kept[parent], n_open[parent]
+
+    def _note(self, visit: Visit) -> None:
+        row = visit.row
+        if row.source in EDITS:
+            self.passed.edits.add(row.id)
+        parents = row.metadata.get("parents")
+        if self.site.ns and isinstance(parents, Mapping) and isinstance(parents.get(""), str):
+            self.passed.parents.setdefault(parents[""], row.id)
+
+    def _visit(self, state: StoredCheckpoint, parent: Kept | None, writes: _ReadWrites) -> Visit:
+        row = state.row
+        values = _Values(state, parent)
+        mine = writes.of(row.id)
+        locked = values.locked + mine.locked + (_is_locked(state.damage))
+        kept = Kept(
+            row=row,
+            channel_versions=state.channel_versions,
+            versions_seen=state.versions_seen,
+            readable=state.damage is None,
+            each_step=_each_step(row, parent),
+            writes=mine.tasks,
+            arrivals=values.arrivals,
+            arriving=mine.arriving,
+            digests=values.digests,
+            shapes=values.shapes,
+            cut_off=_cut_off(state, parent, is_cut=self.tree.dangling(row.id) is not None),
+        )
+        changed = values.changed if parent is not None else ()
+        lost_type = {drift.channel for drift in values.drifted}
+        mutated = [name for name in changed if name not in lost_type and self._is_changed(name, state, parent)]
+        return Visit(
+            site=self.site,
+            state=state,
+            parent=parent,
+            dangling=self.tree.dangling(row.id),
+            kept=kept,
+            unread=(*values.unread, *mine.unread),
+            locked=locked,
+            drifted=tuple(values.drifted),
+            mutated=tuple(mutated),
+        )
+
+    def _is_changed(self, channel: str, state: StoredCheckpoint, parent: Kept | None) -> bool:
+        """Compares a channel with the parent's, whatever the order of what has none: sets of two processes differ."""
+        if parent is None:
+            return False
+        before = next(iter(self.reader.stored(self.thread, self.site.ns, [parent.row.id], channels=[channel])), None)
+        if before is None or channel not in before.values:
+            return False
+        try:
+            return _unordered(decode(before.values[channel])) != _unordered(decode(state.values[channel]))
+        except DecodeError:
+            return False
+
+
+def _unordered(value: object) -> object:
+    """Returns an inert value with its sets sorted: two processes store the same set in different orders."""
+    if isinstance(value, Mapping):
+        if value.get(TYPE) in _SETS and isinstance(value.get(VALUE), list):
+            return sorted(repr(_unordered(item)) for item in value[VALUE])
+        return {key: _unordered(item) for key, item in value.items()}
+    return [_unordered(item) for item in value] if isinstance(value, list) else repr(value)
+
+
+class _Values:
+    """The values of one checkpoint, looked at: those that are the parent's own bytes were looked at there."""
+
+    def __init__(self, state: StoredCheckpoint, parent: Kept | None) -> None:
+        self.unread: list[Unread] = []
+        self.locked = 0
+        self.digests: dict[str, bytes] = {}
+        self.shapes: dict[str, frozenset[Shape]] = {}
+        self.arrivals: dict[str, frozenset[str]] = {}
+        self.drifted: list[Drift] = []
+        self.changed: list[str] = []
+        self._state = state
+        for channel, value in state.values.items():
+            self._look_at(channel, value, parent)
+
+    def _look_at(self, channel: str, value: Stored, parent: Kept | None) -> None:
+        digest = xxh3_128_digest(value.data)
+        self.digests[channel] = digest
+        if parent is not None and parent.digests.get(channel) == digest and not channel.startswith(JOIN):
+            if channel in parent.shapes:
+                self.shapes[channel] = parent.shapes[channel]
+            return
+        try:
+            tree = unpack(value)
+        except DecodeError as error:
+            if is_encrypted(value) and not _has_key():
+                self.locked += 1
+            else:
+                self.unread.append(Unread(channel, error.message, False, self._state.channel_versions.get(channel)))
+            return
+        if channel.startswith(JOIN):
+            self.arrivals[channel] = _names(tree)
+        if not is_state_channel(channel):
+            return
+        self.shapes[channel] = shapes_of(tree)
+        if parent is None:
+            return
+        self.drifted += drifts(channel, parent.shapes.get(channel, frozenset()), self.shapes[channel])
+        version = self._state.channel_versions.get(channel)
+        if channel in parent.digests and version is not None and parent.channel_versions.get(channel) == version:
+            self.changed.append(channel)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writes:
+    """The writes on one checkpoint, looked at; no value is kept but the names that arrive at joins."""
+
+    tasks: CheckpointWrites = NO_WRITES_STORED
+    arriving: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
+    locked: int = 0
+
+
+_NO_WRITES: Final = _Writes()
+
+
+class _ReadWrites:
+    """The writes of a chunk of checkpoints, their values read a few megabytes at a time and let go."""
+
+    def __init__(self, reader: Reader, thread: str, ns: str, ids: Sequence[str]) -> None:
+        self._found: dict[str, _Writes] = {}
+        sizes: dict[str, int] = defaultdict(int)
+        for write in reader.writes(thread, ns, ids, value_bytes=0):
+            sizes[write.checkpoint_id] += write.n_bytes
+        for batch in by_size(list(sizes.items()), _BATCH_BYTES, _IDS_PER_READ):
+            self._read(reader.writes(thread, ns, batch))
+
+    def of(self, checkpoint_id: str) -> _Writes:
+        return self._found.get(checkpoint_id, _NO_WRITES)
+
+    def _read(self, writes: Sequence[WriteRow]) -> None:
+        unread: dict[str, list[Unread]] = defaultdict(list)
+        locked: dict[str, int] = defaultdict(int)
+        arriving: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for write in writes:
+            if write.value is None:
+                continue
+            try:
+                tree = unpack(write.value)
+            except DecodeError as error:
+                if is_encrypted(write.value) and not _has_key():
+                    locked[write.checkpoint_id] += 1
+                elif write.channel != NO_WRITES:
+                    unread[write.checkpoint_id].append(Unread(write.channel, error.message, True))
+                continue
+            if write.channel.startswith(JOIN):
+                arriving[write.checkpoint_id][write.channel] |= _names(tree)
+        grouped = group_writes(write._replace(value=None) for write in writes)
+        for checkpoint_id, tasks in grouped.items():
+            names = {channel: frozenset(found) for channel, found in arriving[checkpoint_id].items()}
+            self._found[checkpoint_id] = _Writes(tasks, names, tuple(unread[checkpoint_id]), locked[checkpoint_id])
+
+
+def _names(tree: object) -> frozenset[str]:
+    """Returns the names of a stored join, which is a set, with a flag where the node is deferred; or of one write."""
+    if isinstance(tree, str):
+        return frozenset((tree,))
+    shown = plain(tree)
+    if isinstance(shown, list) and len(shown) == 2 and isinstance(shown[1], bool):
+        shown = shown[0]
+    if isinstance(shown, Mapping):
+        shown = shown.get("$value")
+    return frozenset(item for item in shown if isinstance(item, str)) if isinstance(shown, list) else frozenset()
+
+
+def _cut_off(state: StoredCheckpoint, parent: Kept | None, *, is_cut: bool) -> frozenset[str]:
+    missing = {name for name in delta_channels(state.row) if name in state.channel_versions}
+    missing -= state.values.keys()
+    if is_cut:
+        return frozenset(missing)
+    return frozenset(missing & parent.cut_off) if parent is not None else frozenset()
+
+
+def _each_step(row: CheckpointRow, parent: Kept | None) -> bool:
+    if row.source == "input":
+        return True
+    before = parent.row.step if parent is not None else None
+    return before is not None and row.step == before + 1
+
+
+def _has_key() -> bool:
+    return bool(os.environ.get(KEY_VARIABLE))
+
+
+def _is_locked(damage: str | None) -> bool:
+    return damage is not None and KEY_VARIABLE in damage and not _has_key()

@@ -1,0 +1,237 @@
+"""What the rules look at: one checkpoint on the way through a namespace, the head of one, and the whole of one.
+
+Everything here was read before a rule sees it. Of a long thread one checkpoint is held at a time, and of those above
+it what its children are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from agentctl.records.copies import command
+from agentctl.records.faults import TypeCount
+from agentctl.records.messages import Message
+from agentctl.records.rows import CheckpointRow, StoredCheckpoint, Version
+from agentctl.stores.reading.lineage import Tree
+from agentctl.stores.reading.steps import Step
+from agentctl.stores.reading.taskrows import NO_WRITES_STORED, CheckpointWrites
+
+
+class Shape(NamedTuple):
+    """What a value looks like without its contents: for telling an object from its bare fields.
+
+    Attributes:
+        where: '' for the value itself, `[]` for an item of a list, `{}` for a value of a map.
+        type: Full name of its class, '' for plain data.
+        fields: Names of its fields; empty for what has none.
+        text: A short plain value, or what an object without fields was made of; '' for all else.
+    """
+
+    where: str
+    type: str
+    fields: frozenset[str]
+    text: str = ""
+
+
+class Drift(NamedTuple):
+    """A channel whose value lost its type."""
+
+    channel: str
+    type: str
+    where: str
+
+
+class Unread(NamedTuple):
+    """A value that cannot be read: of a channel, or a pending write to it by a task."""
+
+    channel: str
+    why: str
+    of_write: bool
+    version: Version | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a checkpoint until its children have been looked at. No value is."""
+
+    row: CheckpointRow
+    channel_versions: Mapping[str, Version] = field(default_factory=dict)
+    versions_seen: Mapping[str, Mapping[str, Version]] = field(default_factory=dict)
+    readable: bool = True
+    each_step: bool = False
+    """Whether the run that made it stored every step: an input, or a row one step after its parent."""
+    writes: CheckpointWrites = NO_WRITES_STORED
+    arrivals: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Names that are stored in each join."""
+    arriving: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Names that pending writes add to each join."""
+    digests: Mapping[str, bytes] = field(default_factory=dict)
+    shapes: Mapping[str, frozenset[Shape]] = field(default_factory=dict)
+    cut_off: frozenset[str] = frozenset()
+    """Delta channels that have neither a snapshot above nor a way to the root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A namespace of a thread, and the commands that lead to it.
+
+    `is_copy`: agentctl made the thread, so that parents and enclosing rows may have stayed behind.
+    """
+
+    target: str
+    ns: str
+    is_copy: bool = False
+    store: str = ""
+    """What names the store on the command line: `PROFILE::`, or nothing for the default one."""
+
+    def at(self, checkpoint_id: str) -> str:
+        """Returns the target that names a checkpoint."""
+        return f"{self.target}@{checkpoint_id}"
+
+    def command(self, verb: str, target: str, *words: str) -> str:
+        """Returns a command on a target, with `--ns` inside a subgraph."""
+        return command(verb, target, *(("--ns", self.ns) if self.ns else ()), *words)
+
+    def of_store(self, verb: str) -> str:
+        """Returns a command on the whole store."""
+        return command(verb, *((self.store,) if self.store else ()))
+
+    def inside(self, ns: str) -> Site:
+        """Returns another namespace of the thread."""
+        return replace(self, ns=ns)
+
+    def show(self, checkpoint_id: str, *words: str) -> str:
+        """Returns the command that shows a checkpoint."""
+        return self.command("show", self.at(checkpoint_id), *words)
+
+
+class Finding(NamedTuple):
+    """What a rule found. Findings of a code with equal `key` are one in a namespace, and counted.
+
+    `ns` is the namespace where it is not the one that is looked at.
+    """
+
+    code: str
+    checkpoint: str | None
+    cause: str
+    command: str
+    key: object = None
+    ns: str | None = None
+
+
+Findings = Iterator[Finding]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One checkpoint on the way through a namespace, parents before children.
+
+    Attributes:
+        site: Where it is.
+        state: The checkpoint with its serialized values.
+        parent: What is kept of its parent, None where it has none or it is not stored.
+        dangling: The recorded parent that is not stored, or None.
+        kept: What will be kept of it.
+        unread: Its values and the writes on it that cannot be read.
+        locked: How many of them are encrypted and there is no key.
+        drifted: Channels that lost their type since the parent.
+        mutated: Channels whose version is the parent's and whose value is not.
+    """
+
+    site: Site
+    state: StoredCheckpoint
+    parent: Kept | None
+    dangling: str | None
+    kept: Kept
+    unread: tuple[Unread, ...] = ()
+    locked: int = 0
+    drifted: tuple[Drift, ...] = ()
+    mutated: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> CheckpointRow:
+        """The checkpoint without its state."""
+        return self.state.row
+
+    @property
+    def ran_from_parent(self) -> Kept | None:
+        """The parent, where one super-step of a run led from it to here; None for any other step."""
+        row, parent = self.row, self.parent
+        if parent is None or row.source != "loop" or row.step is None or parent.row.step != row.step - 1:
+            return None
+        return parent if parent.readable and self.kept.readable else None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest checkpoint of a namespace, which the next run goes on from.
+
+    Attributes:
+        site: Where it is.
+        step: It, and the step that runs from it.
+        conversations: Messages by channel, that of the conversation first.
+        is_live: Whether a resume goes on from it: of the root graph, or of a subgraph that the root's head waits for.
+        channels: State channels that have a version.
+        routes: By the name of each node that is due, the routing channels that make it run.
+    """
+
+    site: Site
+    step: Step
+    conversations: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
+    is_live: bool = True
+    channels: tuple[str, ...] = ()
+    routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Its checkpoint id."""
+        return self.step.row.id
+
+
+@dataclass(slots=True)
+class Passed:
+    """What was noted of a namespace on the way through it."""
+
+    edits: set[str] = field(default_factory=set)
+    parents: dict[str, str] = field(default_factory=dict)
+    """Checkpoints of the root graph that rows of a subgraph belong to, each with one such row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A namespace after all of it was passed.
+
+    Attributes:
+        site: Where it is.
+        tree: Its ids.
+        passed: What was noted.
+        root_ids: Ids of the root graph's checkpoints.
+    """
+
+    site: Site
+    tree: Tree
+    passed: Passed
+    root_ids: frozenset[str] | Mapping[str, str | None] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRows:
+    """What the store tells of a thread's rows.
+
+    Attributes:
+        site: The root namespace of the thread.
+        orphans: Checkpoints that are not stored and have writes, with how many, by namespace.
+        orphan_blobs: Values that no checkpoint names, by namespace and channel.
+        first_parents: By namespace, the missing parent of its oldest checkpoint and that checkpoint.
+        types: How many rows have which serialization type.
+        has_root: Whether the root graph has a checkpoint.
+    """
+
+    site: Site
+    orphans: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    orphan_blobs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    first_parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    types: tuple[TypeCount, ...] = ()
+    has_root: bool = True

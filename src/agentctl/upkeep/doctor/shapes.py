@@ -1,0 +1,60 @@
+"""Telling an object from its bare fields, without its class.
+
+A loader that may not build a class (`LANGGRAPH_STRICT_MSGPACK`, a module that moved) gives what the class was made of:
+a map of its fields, or the plain value of an enum. The next checkpoint stores that.
+
+Source: langgraph/checkpoint/serde/jsonplus.py (langgraph-checkpoint 4.3.2), `_create_msgpack_ext_hook`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from agentctl.codec.tree import DELTA_SNAPSHOT, Typed
+from agentctl.upkeep.doctor.records import Drift, Shape
+
+_LONGEST_TEXT: Final = 200
+_PLACES: Final = {"": "", "[]": "[]", "{}": ".*"}
+
+
+def shapes_of(tree: object) -> frozenset[Shape]:
+    """Returns the shapes of a value and of its items or of the values of its map; deeper ones are not looked at."""
+    if isinstance(tree, Typed) and tree.code == DELTA_SNAPSHOT:
+        tree = tree.payload
+    return frozenset(_shapes(tree))
+
+
+def drifts(channel: str, before: frozenset[Shape], after: frozenset[Shape]) -> Iterator[Drift]:
+    """Yields the objects that are plain data now: none of their class is left, and their fields are, as plain data."""
+    for shape in sorted(before - after, key=lambda shape: (shape.where, shape.type)):
+        bare = Shape(shape.where, "", shape.fields, shape.text)
+        still = any(other.where == shape.where and other.type == shape.type for other in after)
+        if shape.type and (shape.fields or shape.text) and not still and bare in after and bare not in before:
+            yield Drift(channel, shape.type, _PLACES[shape.where])
+
+
+def _shapes(tree: object) -> Iterator[Shape]:
+    yield from _one("", tree)
+    if isinstance(tree, list):
+        yield from _many("[]", tree)
+    elif isinstance(tree, dict):
+        yield from _many("{}", tree.values())
+
+
+def _many(where: str, items: Iterable[object]) -> Iterator[Shape]:
+    for item in items:
+        if isinstance(item, Typed | dict):
+            yield from _one(where, item)
+
+
+def _one(where: str, value: object) -> Iterator[Shape]:
+    if isinstance(value, Typed):
+        payload, name = value.payload, value.type_name
+    else:
+        payload, name = value, ""
+    if isinstance(payload, dict):
+        if payload:
+            yield Shape(where, name, frozenset(str(key) for key in payload))
+    elif isinstance(payload, str | int | float) and len(str(payload)) <= _LONGEST_TEXT:
+        yield Shape(where, name, frozenset(), repr(payload))

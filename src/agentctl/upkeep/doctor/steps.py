@@ -1,0 +1,130 @@
+"""Steps: what ran, what it left, and what waits."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from agentctl.records.rows import CheckpointRow
+from agentctl.records.threads import Task
+from agentctl.stores.reading.layout import BRANCH, NOT_NODES
+from agentctl.upkeep.doctor.records import Finding, Findings, Head, Visit
+
+
+def task_failed(head: Head) -> Findings:
+    """Nodes of the root graph that raised; what raised in a subgraph is stored for the node that ran it too."""
+    if head.site.ns:
+        return
+    for task in head.step.tasks:
+        if task.error is not None and not task.finished:
+            cause = f"{task.name} raised {_first_line(task.error)}"
+            yield Finding("task_failed", head.id, cause, head.site.command("replay", head.site.at(head.id)), task.id)
+
+
+def router_failed(head: Head) -> Findings:
+    """Nodes that raised after they had written: it was their routing, and nothing is left to run.
+
+    A node that raised and succeeded when it was run again has its old error beside its writes too, but then the step
+    went on, or waits for another node.
+    """
+    tasks = head.step.tasks
+    if not tasks or not all(task.finished for task in tasks):
+        return
+    for task in tasks:
+        if task.error is not None:
+            cause = f"{task.name} finished, and its routing raised {_first_line(task.error)}: nothing is due"
+            yield Finding("router_failed", head.id, cause, head.site.command("replay", head.site.at(head.id)), task.id)
+
+
+def route_lost(visit: Visit) -> Findings:
+    """Routes to a node that the graph did not have when it ran: LangGraph drops them with a line in the log."""
+    parent = visit.ran_from_parent
+    if parent is None:
+        return
+    for task in parent.writes.finished:
+        for node in sorted(task.outline.asked):
+            if BRANCH + node not in visit.state.channel_versions:
+                cause = f"{task.path.node or 'a task'} routed to {node}, which the graph did not have: nothing ran"
+                helps = visit.site.command("replay", visit.site.at(parent.row.id))
+                yield Finding("router_failed", parent.row.id, cause, helps, (parent.row.id, node))
+
+
+def writes_missing(visit: Visit) -> Findings:
+    """Nodes that ran by their versions, and left no writes on the checkpoint they ran from.
+
+    A run with durability "exit" stores one checkpoint for all of its steps, or for its only step, and no writes: it
+    cannot be told from a lost write where it made one step alone and nothing else of the step is stored.
+    """
+    parent = visit.ran_from_parent
+    if parent is None:
+        return
+    stored = {task.path.node for task in (*parent.writes.step, *parent.writes.handlers, *parent.writes.updates)}
+    if any(task.path.kind in ("unknown", "handler") for task in (*parent.writes.step, *parent.writes.handlers)):
+        return
+    seen = visit.state.versions_seen
+    ran = sorted(
+        node
+        for node, versions in seen.items()
+        if node not in NOT_NODES and versions and parent.versions_seen.get(node) != versions
+    )
+    lost = [node for node in ran if node not in stored]
+    if lost and (parent.writes.step or parent.each_step):
+        cause = f"{', '.join(lost)} ran from {parent.row.id[-8:]}, and nothing that it wrote is stored there"
+        yield Finding("writes_missing", parent.row.id, cause, visit.site.show(visit.row.id), parent.row.id)
+
+
+def join_wrong(visit: Visit) -> Findings:
+    """Joins in which a name is stored that was neither there before nor written by the step.
+
+    Durability "async", the default, stores a join's live set after the next step has begun: a resume or a replay from
+    such a row never runs the join.
+    """
+    parent = visit.ran_from_parent
+    if parent is None:
+        return
+    for channel, names in visit.kept.arrivals.items():
+        known = parent.arrivals.get(channel, frozenset()) | parent.arriving.get(channel, frozenset())
+        early = sorted(names - known)
+        if early:
+            cause = f"{channel} holds {', '.join(early)}, which had not arrived (durability async)"
+            helps = visit.site.command("replay", visit.site.at(parent.row.id))
+            yield Finding("join_wrong", visit.row.id, cause, helps, (visit.row.id, channel))
+
+
+def pending_interrupts(head: Head, now: datetime) -> Findings:
+    """Questions of the root graph's head that no task has an answer to."""
+    if head.site.ns:
+        return
+    asking = [task for task in head.step.tasks if task.interrupts and not task.finished]
+    n_questions = sum(len(task.interrupts) for task in asking)
+    for task in asking:
+        for interrupt in task.interrupts:
+            if n_questions == 1:
+                helps = head.site.command("resume", head.site.target, "--value", '"ANSWER"')
+            else:
+                helps = head.site.command("resume", head.site.target, "--map", f'{interrupt.id}="ANSWER"')
+            yield Finding("interrupt_pending", head.id, _waits(task, head.step.row, now), helps, interrupt.id)
+
+
+def _waits(task: Task, row: CheckpointRow, now: datetime) -> str:
+    since = row.at
+    for_ = "" if since is None else f" for {_age(now - since)}"
+    return f"a question of {task.name} has waited{for_}"
+
+
+def _age(waited: timedelta) -> str:
+    seconds = max(0, int(waited.total_seconds()))
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= size:
+            n = seconds // size
+            return f"{n:,} {unit}{'s' if n > 1 else ''}"
+    return f"{seconds} seconds"
+
+
+def _first_line(error: str) -> str:
+    line = error.splitlines()[0] if error else ""
+    return line if len(line) <= 160 else line[:157] + "..."
+
+
+VISIT_RULES: Final = (route_lost, writes_missing, join_wrong)
+HEAD_RULES: Final = (task_failed, router_failed)

@@ -1,0 +1,66 @@
+"""The tree of a namespace: parents, heads, branches, and the rows of the graph around it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agentctl.records.rows import id_time
+from agentctl.revisions.heads import edited_head
+from agentctl.upkeep.doctor.records import Finding, Findings, Visit, Whole
+
+
+def parent_missing(visit: Visit) -> Findings:
+    """Checkpoints whose parent is not stored; in a copy made by agentctl that is as it should be."""
+    if visit.dangling is None or visit.site.is_copy:
+        return
+    cause = f"its parent {visit.dangling} is not stored"
+    yield Finding("parent_missing", visit.row.id, cause, _rescue(visit), visit.dangling)
+
+
+def _rescue(visit: Visit) -> str:
+    return visit.site.command("copy", visit.site.at(visit.row.id), "--only", "point")
+
+
+def heads(whole: Whole) -> Findings:
+    """Branches of the root graph, an edited head, and a head that is not the end of its branch."""
+    site, tree = whole.site, whole.tree
+    head = tree.head
+    if head is None:
+        return
+    history = site.command("history", site.target)
+    if site.ns == "" and len(tree.tips) > 1:
+        cause = f"{len(tree.tips)} branches; the head is {head}"
+        yield Finding("several_heads", head, cause, history)
+    if tree.children.get(head):
+        child = tree.children[head][-1]
+        cause = (
+            f"get_state gives this checkpoint, and {child} descends from it: clocks differed ({_times(head, child)})"
+        )
+        yield Finding("head_superseded", head, cause, site.command("history", site.target, "--branch", child))
+    if site.ns == "" and not site.is_copy:
+        edited = edited_head(tree.parents, head, whole.passed.edits)
+        if edited is not None and edited.last_head is not None:
+            cause = f"it descends from the edit {edited.edit}; the last head without one is {edited.last_head}"
+            helps = site.command("history", site.target, "--branch", edited.last_head)
+            yield Finding("head_edited", head, cause, helps)
+
+
+def namespace_orphaned(whole: Whole) -> Findings:
+    """Subgraphs whose rows belong to a checkpoint of the root graph that is not stored, where others of it are."""
+    if whole.site.ns == "" or whole.site.is_copy or not whole.root_ids:
+        return
+    for owner, row in whole.passed.parents.items():
+        if owner not in whole.root_ids:
+            cause = f"it belongs to checkpoint {owner} of the root graph, which is not stored"
+            yield Finding("namespace_orphaned", row, cause, whole.site.show(row), "owner")
+
+
+def _times(head: str, child: str) -> str:
+    first, second = id_time(head), id_time(child)
+    if first is None or second is None:
+        return "ids without a time"
+    return f"{first:%H:%M:%S} and {second:%H:%M:%S}"
+
+
+VISIT_RULES: Final = (parent_missing,)
+WHOLE_RULES: Final = (heads, namespace_orphaned)
