@@ -156,6 +156,7 @@ def test_a_needless_hand_back_goes_to_the_hotel_agent_whose_room_is_approved_and
     before, after = ask.values(HANDED_BACK), ask.values(f"debug::{run['thread']}")
     assert (before["flight_hold"]["offer_id"], after["flight_hold"]["offer_id"]) == ("au-611", "au-610")
     assert (before["hotel_hold"]["offer_id"], after["hotel_hold"]["offer_id"]) == ("opera", "runway")
+    assert before["quote"]["because"] == after["quote"]["because"] == "a hotel closer to the airport please"
     assert [capture["amount"] for capture in after["payment"]["captures"]] == ["510.00"]
     assert after["payment"]["captures"][0]["quote_version"] == QUOTED_ANEW
 
@@ -249,6 +250,7 @@ def test_a_replay_from_every_checkpoint_of_a_change_after_payment_moves_no_money
     asked_again = next(number for number, row in enumerate(rows) if number and row["source"] == "input")
     recorded = ask.values(CHANGED)
     assert len(recorded["payment"]["captures"]) == 2
+    assert recorded["quote"]["because"] == "the traveller changed the trip"
     replayed = [row for row in rows[asked_again:] if row["next"]]
     assert len(replayed) == 16
     for row in replayed:

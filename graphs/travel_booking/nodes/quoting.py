@@ -10,13 +10,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from graphs.travel_booking.holds import is_in_force
-from graphs.travel_booking.lookups import latest_handoff, visit
+from graphs.travel_booking.lookups import visit
 from graphs.travel_booking.nodes.checks import Checked, check_holds
 from graphs.travel_booking.nodes.kit import Kit, ask, handoff, progress
 from graphs.travel_booking.quotes import draft
 from graphs.travel_booking.state import Quote, TravelState
 
 NODE: Final = "payments"
+_AGENTS: Final = frozenset({"flight_agent", "hotel_agent"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,6 @@ def back_to_agent(
 
 
 def _because(state: TravelState) -> str:
-    last = latest_handoff(state)
-    if state.get("quote") is None or last is None:
-        return "the first quote"
-    return last["reason"]
+    """Says why there is a new quote: what the agents were last asked for, not what they have held since."""
+    asked = [each["reason"] for each in state.get("handoffs", []) if each["source"] not in _AGENTS]
+    return asked[-1] if state.get("quote") and asked else "the first quote"
