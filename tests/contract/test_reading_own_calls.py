@@ -43,9 +43,8 @@ def by_id(sites: tuple[CallSite, ...]) -> dict[str, CallSite]:
 
 @contextmanager
 def ran(tmp_path: Path, name: str) -> Iterator[tuple[Reader, Any]]:
-    with sqlite_case(tmp_path, CATALOG[name], "t") as (path, graph):
-        with closing(open_reader(str(path))) as reader:
-            yield reader, graph
+    with sqlite_case(tmp_path, CATALOG[name], "t") as (path, graph), closing(open_reader(str(path))) as reader:
+        yield reader, graph
 
 
 def test_each_call_is_found_once_in_the_step_and_the_task_that_made_it(tmp_path: Path) -> None:

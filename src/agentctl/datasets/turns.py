@@ -1,8 +1,8 @@
 """The user turns of a branch: one each time that a user wrote, whatever interrupts, retries and forks it went through.
 
 A turn begins with an input checkpoint that brings a new human message (in threads where no human says anything: with
-every input checkpoint) and ends where the next begins, or at the tip. Answering an interrupt, running again after a failure and
-forking bring no new message, so they add no turn.
+every input checkpoint) and ends where the next begins, or at the tip. Answering an interrupt, running again after a
+failure and forking bring no new message, so they add no turn.
 """
 
 from __future__ import annotations
