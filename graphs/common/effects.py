@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import httpx
@@ -147,7 +149,14 @@ def http_client(base_url: str, *, identity: str, timeout_s: float = 5.0, keep_al
         headers={"X-Service-Identity": identity},
         limits=httpx.Limits(max_keepalive_connections=None if keep_alive else 0),
         trust_env=False,
+        verify=_root_certificates(),
     )
+
+
+@cache
+def _root_certificates() -> ssl.SSLContext:
+    # Read once: httpx would read every root certificate again for each client.
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def application_database(url: str) -> Database:

@@ -19,10 +19,11 @@ from langgraph.types import Command
 from agentctl.sandbox.registry import ToolRegistry
 from fixtures.backoffice import BackOffice, running
 from fixtures.backoffice.support import IDENTITY, put_order, put_policy
+from fixtures.incidents.production import tool_options
 from fixtures.incidents.support.files import order_record
 from fixtures.incidents.support.seeding import last_reply
 from graphs.common.effects import http_client
-from graphs.common.services import CircuitBreaker, Retries
+from graphs.common.services import Retries
 from graphs.support_refunds.graph import SupportGraph, build_graph
 from graphs.support_refunds.model import make_model
 from graphs.support_refunds.policy import load_policies
@@ -30,7 +31,6 @@ from graphs.support_refunds.tools import production_tools
 
 TODAY = date(2026, 11, 30)
 APPROVER = {"actor": "lead-3", "actor_role": "refund_approver"}
-PRODUCTION_ENV = {"AGENTCTL_ENV": "production"}
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,8 @@ class SupportWorld:
 
     def tools(self, **options: Any) -> ToolRegistry:
         """The production registry; its retries do not wait."""
-        defaults: dict[str, Any] = {
-            "identity": IDENTITY,
-            "database_url": self.database_url,
-            "env": PRODUCTION_ENV,
-            "http": self.http,
-            "retries": Retries(sleep=lambda _: None),
-            "breaker": lambda: CircuitBreaker(threshold=100),
-        }
-        return production_tools(self.backoffice.url, **{**defaults, **options})
+        usual = tool_options(self.http, identity=IDENTITY, database_url=self.database_url)
+        return production_tools(self.backoffice.url, **{**usual, "retries": Retries(sleep=lambda _: None), **options})
 
     def graph(
         self,

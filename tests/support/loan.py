@@ -19,15 +19,15 @@ from agentctl.sandbox.registry import ToolRegistry
 from fixtures.backoffice import BackOffice, running
 from fixtures.backoffice.lending import IDENTITY, put_bureau_file, put_underwriter
 from fixtures.documents.loan import Applicant, put_case
+from fixtures.incidents.production import tool_options
 from graphs.common.effects import http_client
-from graphs.common.services import CircuitBreaker, is_transient
+from graphs.common.services import is_transient
 from graphs.loan_underwriting.graph import LoanGraph, build_graph
 from graphs.loan_underwriting.model import make_model
 from graphs.loan_underwriting.tools import production_tools
 
 NOW = "2026-11-30T12:00:00+00:00"
 TODAY = date(2026, 11, 30)
-PRODUCTION_ENV = {"AGENTCTL_ENV": "production"}
 APPLICANT = Applicant("ap-1")
 REVIEWER = {"actor": "uw-1", "actor_role": "underwriter"}
 SENIOR = {"actor": "uw-9", "actor_role": "senior_underwriter"}
@@ -71,14 +71,8 @@ class LoanWorld:
 
     def tools(self, **options: Any) -> ToolRegistry:
         """The production registry."""
-        defaults: dict[str, Any] = {
-            "identity": IDENTITY,
-            "database_url": self.database_url,
-            "env": PRODUCTION_ENV,
-            "http": self.http,
-            "breaker": lambda: CircuitBreaker(threshold=100),
-        }
-        return production_tools(self.backoffice.url, **{**defaults, **options})
+        usual = tool_options(self.http, identity=IDENTITY, database_url=self.database_url)
+        return production_tools(self.backoffice.url, **{**usual, **options})
 
     def graph(
         self,

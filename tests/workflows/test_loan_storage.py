@@ -5,17 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.store.postgres import PostgresStore
-from langgraph.store.sqlite import SqliteStore
 
 from fixtures.backoffice.lending import put_statement
 from fixtures.documents.loan import Applicant, statement_lines
@@ -39,25 +36,6 @@ from tests.support.stored import is_postgres, rows_naming
 
 ROWS = Path(__file__).parent / "rows" / "loan_underwriting_v1.sql"
 PERSONAL = (APPLICANT.full_name, APPLICANT.birth_date.isoformat(), APPLICANT.id_last4, "4200.00", "4,200.00")
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where checkpoints and memory are."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    return str(request.getfixturevalue("fresh_postgres_url"))
-
-
-@pytest.fixture
-def stores(store_url: str) -> Iterator[tuple[Any, Any]]:
-    """A stock saver and memory store on it, set up."""
-    kinds: tuple[Any, Any] = (PostgresSaver, PostgresStore) if is_postgres(store_url) else (SqliteSaver, SqliteStore)
-    with ExitStack() as stack:
-        saver, memory = (stack.enter_context(kind.from_conn_string(store_url)) for kind in kinds)
-        saver.setup()
-        memory.setup()
-        yield saver, memory
 
 
 def test_deleting_a_case_leaves_nothing_of_it_and_keeps_what_is_known_of_the_employer(

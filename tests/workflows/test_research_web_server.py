@@ -14,6 +14,7 @@ import httpx
 import pytest
 from mcp.types import Tool
 
+from fixtures.loopback import Refused
 from fixtures.web import Web, running
 from fixtures.web.faults import Fault, Faults
 from fixtures.web.recorded import PAGES, load
@@ -323,7 +324,7 @@ def test_the_rate_of_a_fault_is_the_share_of_calls_that_it_strikes() -> None:
 
 
 def test_an_unknown_kind_of_fault_is_refused(web: Web) -> None:
-    with pytest.raises(httpx.HTTPStatusError):
+    with pytest.raises(Refused, match="kind is one of"):
         web.add_fault("meteorite", "fetch_page")
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from fixtures.incidents.support.seeding import last_reply
 from graphs.common.answers import AlreadyAnswered, AnswerClaims, NothingAsked, answer, recover
 from graphs.common.effects import application_database
 from graphs.common.owners import NotTheOwner, caller_of
 from tests.support.backoffice import SupportWorld, answers, called, converse, customer, resume, say, staff
+from tests.support.stored import is_postgres
+from tests.support.stores import saver_at
 
 BROKEN = "Order A100 arrived broken. I want a refund."
 
@@ -151,22 +150,10 @@ def test_the_policy_approves_small_refunds_of_lost_parcels_by_itself(world: Supp
     assert _asked(graph, config)["amount"] == "150.01"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A store that several connections can use at once."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    return str(request.getfixturevalue("fresh_postgres_url"))
-
-
-def _saver(url: str) -> Any:
-    return PostgresSaver.from_conn_string(url) if url.startswith("postgres") else SqliteSaver.from_conn_string(url)
-
-
 def test_of_two_answers_at_once_one_wins_and_the_other_is_told_who(world: SupportWorld, store_url: str) -> None:
     world.put_order("A100", "delivered", delivered_days_ago=4)
-    database_url = store_url if store_url.startswith("postgres") else world.database_url
-    with _saver(store_url) as saver:
+    database_url = store_url if is_postgres(store_url) else world.database_url
+    with saver_at(store_url) as saver:
         saver.setup()
         graph = world.graph(saver, tools=world.tools(database_url=database_url))
         say(graph, customer("t"), BROKEN)
@@ -175,7 +162,7 @@ def test_of_two_answers_at_once_one_wins_and_the_other_is_told_who(world: Suppor
     outcomes: dict[str, Any] = {}
 
     def run(actor: str) -> None:
-        with _saver(store_url) as own:
+        with saver_at(store_url) as own:
             graph = world.graph(own, tools=world.tools(database_url=database_url))
             claims = AnswerClaims(application_database(database_url))
             together.wait(timeout=30)

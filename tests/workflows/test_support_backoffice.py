@@ -11,6 +11,7 @@ import pytest
 
 from fixtures.backoffice import BackOffice
 from fixtures.backoffice.support import IDENTITY, put_order
+from fixtures.loopback import Refused
 from graphs.common.effects import http_client
 from tests.support.backoffice import SupportWorld
 
@@ -76,7 +77,7 @@ def test_more_than_was_paid_cannot_be_refunded(world: SupportWorld) -> None:
 
 
 def test_an_unknown_kind_of_fault_is_refused(world: SupportWorld) -> None:
-    with pytest.raises(httpx.HTTPStatusError):
+    with pytest.raises(Refused, match="kind is one of"):
         world.backoffice.add_fault("meteorite", "GET /orders")
 
 

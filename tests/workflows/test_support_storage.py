@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.store.postgres import PostgresStore
-from langgraph.store.sqlite import SqliteStore
 
 from fixtures.incidents.support.seeding import last_reply
 from graphs.common.answers import AnswerClaims, answer
@@ -23,59 +18,17 @@ from graphs.common.effects import application_database
 from graphs.support_refunds.memory import preferences_namespace
 from graphs.support_refunds.state import GRAPH_VERSION
 from tests.support.backoffice import SupportWorld, customer, resume, say, staff
+from tests.support.stored import is_postgres, rows_naming
 
 ROWS = Path(__file__).parent / "rows"
 SECRET = "My name is Jane Roe."
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where checkpoints and memory are."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    return str(request.getfixturevalue("fresh_postgres_url"))
-
-
-@pytest.fixture
-def stores(store_url: str) -> Iterator[tuple[Any, Any]]:
-    """A stock saver and memory store on it, set up."""
-    kinds: tuple[Any, Any] = (PostgresSaver, PostgresStore) if _is_postgres(store_url) else (SqliteSaver, SqliteStore)
-    with ExitStack() as stack:
-        saver, memory = (stack.enter_context(kind.from_conn_string(store_url)) for kind in kinds)
-        saver.setup()
-        memory.setup()
-        yield saver, memory
-
-
-def _is_postgres(url: str) -> bool:
-    return url.startswith("postgres")
-
-
-def _rows_naming(url: str, text: str) -> dict[str, int]:
-    """How many rows of each table of a database hold a text, in any column."""
-    with closing(psycopg.connect(url) if _is_postgres(url) else sqlite3.connect(url)) as connection:
-        names = (
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-            if _is_postgres(url)
-            else "SELECT name FROM sqlite_master WHERE type = 'table'"
-        )
-        tables = [row[0] for row in connection.execute(names).fetchall()]
-        counts = {}
-        for table in tables:
-            rows = connection.execute(f'SELECT * FROM "{table}"').fetchall()
-            counts[table] = sum(any(text in _text(value) for value in row) for row in rows)
-    return counts
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def test_deleting_a_case_leaves_nothing_of_it_in_any_table(
     world: SupportWorld, stores: tuple[Any, Any], store_url: str
 ) -> None:
     saver, memory = stores
-    database_url = store_url if _is_postgres(store_url) else world.database_url
+    database_url = store_url if is_postgres(store_url) else world.database_url
     world.put_order("A100", "delivered", delivered_days_ago=3)
     graph = world.graph(saver, memory=memory, tools=world.tools(database_url=database_url))
     database = application_database(database_url)
@@ -84,15 +37,15 @@ def test_deleting_a_case_leaves_nothing_of_it_in_any_table(
     say(graph, customer("case-gone", user_id="u-gone"), "Order A100 is broken, refund me.")
     claims = AnswerClaims(database)
     answer(graph, staff("case-gone", user_id="u-gone"), {"decision": "approve"}, claims=claims)
-    before = _rows_naming(database_url, "case-gone")
+    before = rows_naming(database_url, "case-gone")
     assert before["outbound_requests"] == 3
     assert before["answer_claims"] == 1
     namespace = preferences_namespace({"tenant": "acme", "user_id": "u-gone"})
     deleted = delete_case("case-gone", saver=saver, memory=memory, namespace=namespace, database=database)
     assert (deleted.n_rows, deleted.n_items) == (4, 1)
     for url in {store_url, database_url}:
-        assert set(_rows_naming(url, "case-gone").values()) == {0}
-        assert set(_rows_naming(url, "u-gone").values()) == {0}
+        assert set(rows_naming(url, "case-gone").values()) == {0}
+        assert set(rows_naming(url, "u-gone").values()) == {0}
     assert memory.search(namespace) == []
     assert saver.get_tuple(customer("case-gone")) is None
     assert graph.get_state(customer("case-kept", user_id="u-kept")).values["messages"]
@@ -106,7 +59,7 @@ def test_encrypted_threads_are_read_back_and_hold_no_plain_text(
     saver.serde = EncryptedSerializer.from_pycryptodome_aes(key=b"0123456789abcdef")
     world.put_order("A100", "delivered", delivered_days_ago=3)
     say(world.graph(saver), customer("t"), f"{SECRET} Order A100 is broken, refund me.")
-    assert set(_rows_naming(store_url, "Jane").values()) == {0}
+    assert set(rows_naming(store_url, "Jane").values()) == {0}
     state = resume(world.graph(saver), staff("t"), {"decision": "approve"})
     assert SECRET in state["messages"][0].content
     assert "is on its way" in last_reply(state["messages"])
@@ -119,7 +72,7 @@ def test_without_encryption_the_same_scan_would_have_found_the_text(
     world: SupportWorld, stores: tuple[Any, Any], store_url: str
 ) -> None:
     say(world.graph(stores[0]), customer("t"), SECRET)
-    assert sum(_rows_naming(store_url, "Jane").values()) > 0
+    assert sum(rows_naming(store_url, "Jane").values()) > 0
 
 
 def test_a_thread_parked_under_version_1_resumes_under_the_present_version(world: SupportWorld, tmp_path: Path) -> None:
