@@ -1,1 +1,1 @@
-"""What the workflows share: scripted models, callers and owners, calls to services, claims on answers, deletion."""
+"""What the workflows share: tools and what stands behind them, models, versioned files, owners, answers, deletion."""

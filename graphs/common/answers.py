@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
@@ -22,6 +23,21 @@ CREATE TABLE IF NOT EXISTS answer_claims (
 )"""
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+class ClaimAnswer(Protocol):
+    """Claims a question for whoever `configurable` names."""
+
+    def __call__(
+        self,
+        thread: str,
+        interrupt_id: str,
+        answer: object,
+        configurable: Mapping[str, object],
+        env: Mapping[str, str] = ...,
+    ) -> None:
+        """Claims it, or raises `AlreadyAnswered`."""
+        ...
 
 
 class NothingAsked(RuntimeError):
@@ -93,6 +109,28 @@ def claim_answer(
         AlreadyAnswered: it is claimed; the winner is named.
     """
     AnswerClaims(database).take(thread, interrupt_id, caller_of(configurable), answer)
+
+
+def claims_in(variable: str, database: Callable[[str], Database]) -> ClaimAnswer:
+    """Returns what claims a question before `agentctl resume` answers it, as a workflow's `claims` names it.
+
+    It raises `AlreadyAnswered` where the question is claimed, and KeyError where the variable is missing.
+
+    Args:
+        variable: The environment variable that holds the URL of the application's database.
+        database: Opens it.
+    """
+
+    def claim(
+        thread: str,
+        interrupt_id: str,
+        answer: object,
+        configurable: Mapping[str, object],
+        env: Mapping[str, str] = os.environ,
+    ) -> None:
+        claim_answer(database(env[variable]), thread, interrupt_id, answer, configurable)
+
+    return claim
 
 
 def answer(

@@ -36,7 +36,8 @@ def build_registry(
 
     Args:
         specs: The tools.
-        functions: What runs, by tool name. A parameter annotated `RunnableConfig` is given the run's configuration.
+        functions: What runs, by tool name. Parameters annotated `RunnableConfig` or `ToolRuntime` are
+            injected and hidden from the model.
         unanswered: Tools that a sandbox knows by schema and effect only.
 
     Raises:

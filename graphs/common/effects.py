@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import httpx
 from langchain_core.runnables import RunnableConfig
@@ -132,6 +133,50 @@ class EffectClient:
     def _found(self, service: str, key: str) -> Mapping[str, Any] | None:
         items = self._records[service].get(f"/{service}", reference=key)["items"]
         return items[0] if items else None
+
+
+class ClientOptions(TypedDict, total=False):
+    """What an effect client is made with.
+
+    Attributes:
+        identity: The service identity that calls are made under.
+        database_url: The application's database: `sqlite:///file` or `postgresql://...`.
+        env: Effects are refused unless its AGENTCTL_ENV is `production`; by default this process's environment.
+        http: A client to use, made by `http_client`; by default one that keeps no connection open.
+        timeout_s: Per request, for the default client.
+        breaker: Makes the circuit breaker of one service.
+        log: The outbound requests; by default those of the database.
+    """
+
+    identity: Required[str]
+    database_url: Required[str]
+    env: Mapping[str, str]
+    http: httpx.Client | None
+    timeout_s: float
+    breaker: Callable[[], CircuitBreaker]
+    log: OutboundLog | None
+
+
+def effect_client(
+    services: Collection[str], base_url: str, *, retries: Retries | None = None, **options: Unpack[ClientOptions]
+) -> EffectClient:
+    """Returns the effect client of a workflow whose database is `application_database`.
+
+    Args:
+        services: Their names.
+        base_url: The back office.
+        retries: For transient errors, inside one call; by default the usual ones.
+        options: See `ClientOptions`.
+    """
+    identity, timeout_s = options["identity"], options.get("timeout_s", 5.0)
+    return EffectClient(
+        services,
+        options.get("http") or http_client(base_url, identity=identity, timeout_s=timeout_s, keep_alive=False),
+        options.get("log") or OutboundLog(application_database(options["database_url"])),
+        options.get("env", os.environ),
+        retries or Retries(),
+        options.get("breaker", CircuitBreaker),
+    )
 
 
 def http_client(base_url: str, *, identity: str, timeout_s: float = 5.0, keep_alive: bool = True) -> httpx.Client:

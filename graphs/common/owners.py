@@ -38,12 +38,13 @@ class Caller:
 
 def caller_of(configurable: Mapping[str, object]) -> Caller:
     """Reads the caller from a run's `configurable`: user_id, tenant, and for staff also actor and actor_role."""
+    # A server without authentication names its caller ''.
     owner = Owner(
-        tenant=str(configurable.get("tenant", ANONYMOUS)), user_id=str(configurable.get("user_id", ANONYMOUS))
+        tenant=str(configurable.get("tenant") or ANONYMOUS), user_id=str(configurable.get("user_id") or ANONYMOUS)
     )
     return Caller(
-        actor=str(configurable.get("actor", owner["user_id"])),
-        role=str(configurable.get("actor_role", CUSTOMER)),
+        actor=str(configurable.get("actor") or owner["user_id"]),
+        role=str(configurable.get("actor_role") or CUSTOMER),
         owner=owner,
     )
 

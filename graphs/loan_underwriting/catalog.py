@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.catalog import EffectArguments, ToolSpec, build_registry
 
 MONEY = r"^\d{1,9}\.\d{2}$"
@@ -87,16 +86,4 @@ SPECS = (
     ToolSpec("book_loan", "Books the loan that a decision record allows.", BookLoan, "write"),
 )
 NAMES = tuple(spec.name for spec in SPECS)
-
-
-def registry_of(functions: Mapping[str, Callable[..., Any]], *, unanswered: Collection[str] = ()) -> ToolRegistry:
-    """Builds a registry that holds every tool of the workflow.
-
-    Args:
-        functions: What runs, by tool name.
-        unanswered: Tools that a sandbox knows by schema and effect only.
-
-    Raises:
-        KeyError: a tool has no function.
-    """
-    return build_registry(SPECS, functions, unanswered=unanswered)
+registry_of = partial(build_registry, SPECS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any, Final, cast
 
@@ -93,8 +94,13 @@ def build_graph(
     return graph.compile(store=memory)
 
 
-def graph(config: RunnableConfig) -> LoanGraph:
+async def graph(config: RunnableConfig) -> LoanGraph:
     """Builds the workflow for a server: the production tools where AGENTCTL_ENV says production, else the sandbox's."""
+    # Building reads policies and prompts from files, which a server does not allow in its event loop.
+    return await asyncio.to_thread(_served, config)
+
+
+def _served(config: RunnableConfig) -> LoanGraph:
     configurable = config.get("configurable", {})
     model = configurable.get("model")
     if is_production(os.environ):

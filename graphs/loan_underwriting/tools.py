@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
-import httpx
 from langchain_core.runnables import RunnableConfig
 from langgraph.runtime import get_runtime
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import EffectClient, access_from_environment, application_database, http_client
-from graphs.common.outbound import OutboundLog
-from graphs.common.services import CircuitBreaker, Retries
+from graphs.common.effects import ClientOptions, EffectClient, access_from_environment, effect_client
+from graphs.common.services import Retries
 from graphs.loan_underwriting.catalog import registry_of
 
 DEBUG_IDENTITY = "loan-agent@debug"
@@ -84,33 +82,13 @@ class ProductionTools:
         return self._client.cause("loans", "book_loan", body, config=config, call_id=tool_call_id)
 
 
-def production_tools(
-    base_url: str,
-    *,
-    identity: str,
-    database_url: str,
-    env: Mapping[str, str] = os.environ,
-    http: httpx.Client | None = None,
-    timeout_s: float = 5.0,
-    breaker: Callable[[], CircuitBreaker] = CircuitBreaker,
-    log: OutboundLog | None = None,
-) -> ToolRegistry:
-    """Builds the production registry. A tool makes one attempt: the node is what is tried again, under the same key.
+def production_tools(base_url: str, **options: Unpack[ClientOptions]) -> ToolRegistry:
+    """Builds the production registry over the back office at an address.
 
-    Args:
-        base_url: The back office.
-        identity: The service identity that calls are made under.
-        database_url: The application's database: `sqlite:///file` or `postgresql://...`.
-        env: Tools with an effect refuse unless its AGENTCTL_ENV is `production`.
-        http: A client to use, made by `http_client`; by default one that keeps no connection open.
-        timeout_s: Per request, for the default client.
-        breaker: Makes the circuit breaker of one service.
-        log: The outbound requests; by default those of the database.
+    A tool makes one attempt: the node is what is tried again, under the same key.
     """
-    requests = log or OutboundLog(application_database(database_url))
-    client = http or http_client(base_url, identity=identity, timeout_s=timeout_s, keep_alive=False)
     once = Retries(max_attempts=1)
-    return ProductionTools(EffectClient(_SERVICES, client, requests, env, once, breaker)).registry()
+    return ProductionTools(effect_client(_SERVICES, base_url, retries=once, **options)).registry()
 
 
 def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegistry:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
+from collections.abc import Mapping
+from functools import partial
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.catalog import ToolSpec, build_registry
 
 Topic = Literal["lost", "damaged", "return", "cancelled"]
@@ -69,20 +69,8 @@ SPECS = (
     ToolSpec("remember_preference", "Remembers what a customer prefers in future.", RememberPreference, "write"),
 )
 NAMES = tuple(spec.name for spec in SPECS)
+registry_of = partial(build_registry, SPECS)
 
 ORDERS_TOOLS = ("lookup_order", "send_email", "update_ticket")
 REFUNDS_TOOLS = NAMES
 AGENT_TOOLS: Mapping[str, tuple[str, ...]] = {"orders_agent": ORDERS_TOOLS, "refunds_agent": REFUNDS_TOOLS}
-
-
-def registry_of(functions: Mapping[str, Callable[..., Any]], *, unanswered: Collection[str] = ()) -> ToolRegistry:
-    """Builds a registry that holds every tool of the workflow.
-
-    Args:
-        functions: What runs, by tool name; a parameter annotated `ToolRuntime` is injected and hidden from the model.
-        unanswered: Tools that a sandbox knows by schema and effect only.
-
-    Raises:
-        KeyError: a tool has no function.
-    """
-    return build_registry(SPECS, functions, unanswered=unanswered)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
-import httpx
 from langchain_core.tools import ToolException
 from langgraph.prebuilt import ToolRuntime
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import EffectClient, access_from_environment, application_database, http_client, json_text
-from graphs.common.outbound import OutboundLog
+from graphs.common.effects import ClientOptions, EffectClient, access_from_environment, effect_client, json_text
 from graphs.common.owners import caller_of
-from graphs.common.services import CircuitBreaker, Retries
+from graphs.common.services import Retries
 from graphs.support_refunds.catalog import registry_of
 from graphs.support_refunds.memory import preferences_namespace
 from graphs.support_refunds.policy import CURRENT_POLICY
@@ -93,33 +91,10 @@ class ProductionTools:
 
 
 def production_tools(
-    base_url: str,
-    *,
-    identity: str,
-    database_url: str,
-    env: Mapping[str, str] = os.environ,
-    http: httpx.Client | None = None,
-    timeout_s: float = 5.0,
-    retries: Retries | None = None,
-    breaker: Callable[[], CircuitBreaker] = CircuitBreaker,
-    log: OutboundLog | None = None,
+    base_url: str, *, retries: Retries | None = None, **options: Unpack[ClientOptions]
 ) -> ToolRegistry:
-    """Builds the production registry.
-
-    Args:
-        base_url: The back office.
-        identity: The service identity that calls are made under.
-        database_url: The application's database: `sqlite:///file` or `postgresql://...`.
-        env: Tools with an effect refuse unless its AGENTCTL_ENV is `production`.
-        http: A client to use, made by `http_client`; by default one that keeps no connection open.
-        timeout_s: Per request, for the default client.
-        retries: For transient errors.
-        breaker: Makes the circuit breaker of one service.
-        log: The outbound requests; by default those of the database.
-    """
-    requests = log or OutboundLog(application_database(database_url))
-    client = http or http_client(base_url, identity=identity, timeout_s=timeout_s, keep_alive=False)
-    return ProductionTools(EffectClient(_SERVICES, client, requests, env, retries or Retries(), breaker)).registry()
+    """Builds the production registry over the back office at an address; see `effect_client`."""
+    return ProductionTools(effect_client(_SERVICES, base_url, retries=retries, **options)).registry()
 
 
 def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegistry:

@@ -16,10 +16,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from agentctl.testing import ScriptedModel, Turn
 from fixtures.incidents.support.seeding import last_reply
+from graphs.common.versions import UnknownPrompt
 from graphs.support_refunds.catalog import REFUNDS_TOOLS
 from graphs.support_refunds.model import make_model
 from graphs.support_refunds.policy import load_policies
-from graphs.support_refunds.prompts import UnknownPrompt, refunds_prompt
+from graphs.support_refunds.prompts import refunds_prompt
 from graphs.support_refunds.script import SLIP_RATE, support_script
 from tests.support.backoffice import TODAY, SupportWorld, customer, say
 from tests.support.openai_loopback import openai_loopback

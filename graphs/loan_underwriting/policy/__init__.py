@@ -8,8 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict
+
+from graphs.common.versions import read_policies
 
 CURRENT_POLICY = "2026-10"
 _FOLDER = Path(__file__).parent
@@ -123,6 +124,4 @@ def load_policies(folder: Path = _FOLDER) -> dict[str, Policy]:
     Raises:
         pydantic.ValidationError: a file lacks a threshold, or holds an unknown one.
     """
-    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.yaml"))]
-    policies = [Policy.model_validate(yaml.safe_load(text)) for text in texts]
-    return {policy.version: policy for policy in policies}
+    return read_policies(folder, Policy.model_validate)

@@ -9,6 +9,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from graphs.common.versions import read_prompt
+
 CURRENT_EXTRACTION_PROMPT = "v2"
 _FOLDER = Path(__file__).parent
 _BEGIN, _END = "<<<DOCUMENT", "DOCUMENT>>>"
@@ -22,6 +24,9 @@ def extraction_messages(version: str, *, kind: str, text: str, problems: Sequenc
         kind: The kind of document.
         text: Its text; markers in it are taken out, so that it cannot end early.
         problems: What was wrong with an earlier reading.
+
+    Raises:
+        UnknownPrompt: there is no such version.
     """
     clean = text.replace(_BEGIN, "").replace(_END, "")
     again = "".join(f"\nAn earlier reading had this problem: {problem}" for problem in problems)
@@ -42,4 +47,4 @@ def summary_messages(facts: Mapping[str, Any]) -> list[BaseMessage]:
 
 
 def _read(name: str) -> str:
-    return (_FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
+    return read_prompt(_FOLDER, name).strip()
