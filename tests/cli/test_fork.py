@@ -22,6 +22,7 @@ def test_a_corrected_result_changes_the_reply(cli: Cli) -> None:
         "reply    Your refund is on its way.",
         "threads  'debug::support 17.fork-1'",
         "next     agentctl history 'debug::support 17.fork-1'",
+        "         agentctl diff 'prod::support 17' 'debug::support 17.fork-1'",
         "case     support-17",
     ]
 
@@ -30,6 +31,15 @@ def test_a_question_on_the_way_stops_the_run_and_is_shown(cli: Cli) -> None:
     done = cli("fork", AGENT, "--patch", PATCH, "--json")
     assert (done.code, done.json["runs"][0]["status"]) == (0, "interrupted")
     assert done.json["runs"][0]["interrupts"][0]["value"]["action_requests"][0]["name"] == "issue_refund"
+
+
+def test_every_field_of_a_question_has_its_line_however_narrow_the_terminal(cli: Cli) -> None:
+    done = cli("fork", AGENT, "--patch", PATCH, terminal=True, width=60)
+    asked = done.out[done.out.index("asks ") : done.out.index("threads ")].splitlines()
+    value = cli("fork", AGENT, "--patch", PATCH, "--json").json["runs"][0]["interrupts"][0]["value"]
+    assert [line[9:].partition(":")[0] for line in asked[:-1]] == [key for key in value if value[key]]
+    assert all(len(line) <= 60 for line in asked)
+    assert asked[-1].strip() == "answer it with --resume JSON"
 
 
 def test_a_whole_answer_from_a_file(cli: Cli) -> None:

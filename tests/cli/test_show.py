@@ -22,7 +22,7 @@ def test_a_waiting_checkpoint_says_how_to_answer(cli: Cli) -> None:
         "task     HumanInTheLoopMiddleware.after_model: asks",
         out[6],
     ]
-    assert out[7] == "answer   agentctl resume prod::support-19 --value JSON"
+    assert out[7] == "answer   agentctl replay prod::support-19@<id 2> --resume JSON", "prod is only read"
     assert out[8] == "messages"
     assert out[-1].startswith(' * messages: [{"$type": "langchain_core.messages.human.HumanMessage"')
 
@@ -36,14 +36,28 @@ def test_an_older_question_is_answered_on_a_copy(cli: Cli, tmp_path: Path) -> No
     assert f"answer   agentctl replay --store {path} t@{asked} --resume JSON" in out
 
 
-def test_several_questions_are_answered_by_id(cli: Cli, tmp_path: Path) -> None:
+def test_several_questions_are_answered_by_id_where_the_thread_may_go_on(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "parallel.sqlite"
     with SqliteSaver.from_conn_string(str(path)) as saver:
         run_case(CATALOG["parallel interrupts"], saver, "t")
-    (line,) = [
-        line for line in cli("show", "t", "--store", path, terminal=True).out.splitlines() if line.startswith("answer")
-    ]
-    assert line.count("--map=") == 2
+
+    def answer(*words: str | Path) -> str:
+        shown = cli("show", *words, terminal=True).out
+        (line,) = [line for line in shown.splitlines() if line.startswith("answer")]
+        return line
+
+    own = answer("debug::t", "--debug-store", path)
+    assert own.startswith(f"answer   agentctl resume --debug-store {path} debug::t --map=")
+    assert (own.count("--map="), own.count("--tools production")) == (2, 0)
+    assert answer("t", "--store", path).endswith(" --resume JSON --resume JSON"), "a copy is asked in turn"
+
+
+def test_a_question_in_a_store_that_may_be_written_is_answered_for_real(cli: Cli) -> None:
+    config = cli.cwd / "agentctl.yaml"
+    text = config.read_text("utf-8").replace("  prod:\n", "  prod:\n    access: write\n")
+    config.write_text(text, "utf-8")
+    out = cli("show", ASKING, terminal=True).out
+    assert "answer   agentctl resume prod::support-19 --value JSON --tools production" in out
 
 
 def test_a_failed_task_is_shown_with_its_error(cli: Cli) -> None:

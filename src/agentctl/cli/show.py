@@ -12,6 +12,7 @@ from agentctl.cli.opening import Opened, open_target
 from agentctl.cli.output import Answer, emit
 from agentctl.cli.viewing import tell_problems, view_of
 from agentctl.codec.jsontext import dumps
+from agentctl.config.profiles import DEBUG
 from agentctl.errors import NotFound, UsageError
 from agentctl.records.copies import command
 from agentctl.records.threads import CheckpointView
@@ -112,17 +113,21 @@ def _in_words(opened: Opened, checkpoint: CheckpointView) -> Reading | None:
 def _answer_command(opened: Opened, view: CheckpointView) -> str:
     """Returns the command that answers the questions of a checkpoint, '' where it asks none.
 
-    The head's are answered in the thread itself; those of an older checkpoint, or of a subgraph, on a copy.
+    The head's are answered in the thread itself where its store may be written; those of an older checkpoint, of a
+    subgraph, and of a store that is only read, on a copy.
     """
     asked = [question for task in view.tasks for question in task.interrupts]
     if not asked:
         return ""
-    if view.ns or view.id != opened.facts.head(""):
-        text = command("replay", f"{opened.facts.place}@{view.id}", "--resume", "JSON")
+    store = opened.store_choice
+    tools = () if store.profile == DEBUG else ("--tools", "production")
+    if view.ns or view.id != opened.facts.head("") or (tools and store.access != "write"):
+        answers = [word for _ in asked for word in ("--resume", "JSON")]
+        text = command("replay", f"{opened.facts.place}@{view.id}", *answers)
     elif len(asked) == 1:
-        text = command("resume", opened.facts.place, "--value", "JSON")
+        text = command("resume", opened.facts.place, "--value", "JSON", *tools)
     else:
-        text = command("resume", opened.facts.place, *(f"--map={question.id}=JSON" for question in asked))
+        text = command("resume", opened.facts.place, *(f"--map={question.id}=JSON" for question in asked), *tools)
     return opened.env.pasteable(text)
 
 

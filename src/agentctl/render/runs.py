@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ Pasteable = Callable[[str], str]
 
 LABEL = 9
 DEBUG = "debug"
+ASKS = "asks"
 N_VIEW_LINES, N_STATE_LINES = 16, 10
 VERDICT_WORDS = {
     "tool_data": "tool data",
@@ -124,12 +125,27 @@ def group_words(group: RunGroup, checked: bool) -> str:
 
 
 def run_lines(group: RunGroup, width: int) -> Iterable[RenderableType]:
-    """Yields distinct outcomes with their counts: reply, error, what blocked, what was asked."""
-    seen: Counter[tuple[str, str, str]] = Counter()
+    """Yields distinct outcomes with their counts: reply, error, what blocked, what was asked, and the flag to go on."""
+    alike: dict[tuple[str, ...], list[RunReport]] = {}
     for run in group.runs:
-        seen[outcome(run)] += 1
-    for (label, text, style), n in seen.most_common():
-        yield _row(label, cut(f"{n}x {text}" if len(group.runs) > 1 else text, max(width - LABEL, 24)), style)
+        alike.setdefault((*outcome(run), _way_on(run)), []).append(run)
+    for (label, text, style, way_on), runs in sorted(alike.items(), key=lambda each: -len(each[1])):
+        times = f"{len(runs)}x " if len(group.runs) > 1 else ""
+        asked = [line for question in runs[0].interrupts for line in _question_lines(question.get("value"))]
+        for i, line in enumerate(asked if label == ASKS and asked else [text]):
+            yield _row("" if i else label, cut(line if i else times + line, max(width - LABEL, 24)), style)
+        if way_on:
+            yield _row("", way_on)
+
+
+def _question_lines(value: object) -> list[str]:
+    """Returns a question's fields, a line each; the empty ones say nothing.
+
+    Every field has its line, since the reason why an answer was not taken is often the last one.
+    """
+    if not isinstance(value, Mapping):
+        return [dumps(value)]
+    return [f"{key}: {dumps(item)}" for key, item in value.items() if item not in (None, "", [], {})] or ["{}"]
 
 
 def outcome(run: RunReport) -> tuple[str, str, str]:
@@ -140,11 +156,17 @@ def outcome(run: RunReport) -> tuple[str, str, str]:
     if run.status == "blocked":
         call = next((call for call in reversed(run.tool_calls) if call.served_by == "blocked"), None)
         what = f"{call.name}({', '.join(f'{k}={dumps(v)}' for k, v in call.args.items())})" if call else run.error or ""
-        return "blocked", f"{what}; answer it with {run.blocked_hint}" if run.blocked_hint else what, style
+        return "blocked", what, style
     if run.status == "interrupted":
-        asked = "; ".join(dumps(asked.get("value")) for asked in run.interrupts)
-        return "asks", f"{asked}  (answer it with --resume JSON)", style
+        return ASKS, "; ".join(dumps(asked.get("value")) for asked in run.interrupts), style
     return run.status.replace("_", " "), run.error or "", style
+
+
+def _way_on(run: RunReport) -> str:
+    """Returns what lets a run end that waits or was blocked, '' for any other."""
+    if run.status == "blocked" and run.blocked_hint:
+        return f"answer it with {run.blocked_hint}"
+    return "answer it with --resume JSON" if run.status == "interrupted" else ""
 
 
 def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, checked: bool) -> Iterable[RenderableType]:
@@ -182,11 +204,12 @@ def fork_human(report: ForkReport, width: int, pasteable: Pasteable, *, checked:
     if report.group.runs:
         yield _row("runs", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
         yield from run_lines(report.group, width)
-    yield from _tail(report.group, report.target, report.case, report.warnings, pasteable)
+    compare = pasteable(command("diff", replace(report.source, id=None).target, replace(report.target, id=None).target))
+    yield from _tail(report.group, report.target, report.case, report.warnings, pasteable, compare)
 
 
 def _tail(
-    group: RunGroup, place: Place, case: str, warnings: Sequence[str], pasteable: Pasteable
+    group: RunGroup, place: Place, case: str, warnings: Sequence[str], pasteable: Pasteable, compare: str = ""
 ) -> Iterable[RenderableType]:
     for warning in warnings:
         yield _row("warning", warning, "yellow")
@@ -195,6 +218,8 @@ def _tail(
         threads = [replace(each, id=None).target for each in places]
         yield _row("threads", " ... ".join(shlex.quote(thread) for thread in dict.fromkeys(threads)))
         yield _row("next", _look_at(places[0], pasteable))
+        if compare:
+            yield _row("", compare)
     if case:
         yield _row("case", case)
 
