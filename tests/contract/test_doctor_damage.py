@@ -1,29 +1,40 @@
-"""Every fault that `doctor` knows, made by damaging the rows of a real thread, on both kinds of database."""
+"""Every fault that `doctor` knows is found in a thread damaged so, on both kinds of database, and nothing else is."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Annotated, Any, TypedDict
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
-from langchain_core.messages import AnyMessage
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.graph import START, StateGraph
 
-from agentctl.records.faults import Examined
+from agentctl.records.faults import Examined, Fault
 from agentctl.stores.open import open_reader
 from agentctl.upkeep.doctor.codes import CODES
 from agentctl.upkeep.doctor.examine import Examination
-from tests.catalog import config_of
+from tests.catalog import CATALOG, config_of
 from tests.support.damage import Rows, postgres_rows, sqlite_rows
+from tests.support.damaging import (
+    DAMAGES,
+    KEY,
+    Order,
+    Ordered,
+    behead,
+    delete_row,
+    encrypt,
+    leak,
+    messages,
+    route_to,
+    ruin_write,
+)
 from tests.support.postgres import new_database
 
-KEY = "0123456789abcdef"
-T = "t"
+ELSEWHERE = {
+    "layout_newer", "layout_old", "layout_altered", "key_lacking",
+    "node_gone", "channel_gone", "trigger_gone", "resume_lost", "resume_plan",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -44,325 +55,13 @@ def rows(request: pytest.FixtureRequest) -> Rows:
     return found
 
 
-def examine(rows: Rows, thread: str, **how: Any) -> Examined:
+def examine(rows: Rows, thread: str) -> Examined:
     with closing(open_reader(rows.url)) as reader:
-        return Examination(reader, datetime.now(UTC), **how).thread(thread)
+        return Examination(reader, datetime.now(UTC)).thread(thread)
 
 
 def codes(examined: Examined, severity: str | None = None) -> set[str]:
     return {fault.code for fault in examined.faults if severity in (None, fault.severity)}
-
-
-@dataclass(frozen=True)
-class Damage:
-    """How a thread is damaged.
-
-    `also` are faults that are the same damage seen from elsewhere; `only` is the one kind of store that can be damaged
-    so; `how` is passed to the examination.
-    """
-
-    do: Callable[[Rows, str], object]
-    also: frozenset[str] = frozenset()
-    only: str | None = None
-    how: Mapping[str, Any] = field(default_factory=dict)
-
-
-def messages(case: str, change: Callable[[list[AnyMessage]], list[AnyMessage]]) -> Callable[[Rows, str], object]:
-    """Changes the messages of the head."""
-
-    def do(rows: Rows, thread: str) -> None:
-        rows.run(case, thread)
-        rows.value(thread, rows.ids(thread)[-1], "messages", change)
-
-    return do
-
-
-def again(message: Any, **changed: Any) -> Any:
-    return message.model_copy(update=changed)
-
-
-def malformed(found: list[AnyMessage]) -> list[AnyMessage]:
-    asked: Any = found[1]
-    bad = {"name": "get_policy", "id": "c2", "args": "{topic", "error": "not JSON", "type": "invalid_tool_call"}
-    return [found[0], again(asked, tool_calls=asked.tool_calls[:1], invalid_tool_calls=[bad]), found[2], found[4]]
-
-
-def without_ids(found: list[AnyMessage]) -> list[AnyMessage]:
-    asked: Any = found[1]
-    calls = [{**call, "id": ""} for call in asked.tool_calls]
-    return [found[0], again(asked, tool_calls=calls), *(again(m, tool_call_id="") for m in found[2:4]), found[4]]
-
-
-def stop_after(rows: Rows, thread: str, n_checkpoints: int, *, writes: bool = False) -> str:
-    """Deletes what came after the first few checkpoints, as if the run had been stopped there; returns the last."""
-    ids = rows.ids(thread)
-    for id in ids[n_checkpoints:]:
-        rows.delete(thread, id)
-        rows.delete(thread, id, table="writes")
-    last = ids[n_checkpoints - 1]
-    if not writes:
-        rows.delete(thread, last, table="writes")
-    return last
-
-
-def call_waiting(rows: Rows, thread: str) -> None:
-    rows.run("agent", thread)
-    stop_after(rows, thread, 3)
-
-
-def call_failed(rows: Rows, thread: str) -> None:
-    """One of the two tools raised, the other's result is stored."""
-    rows.run("agent", thread)
-    last = stop_after(rows, thread, 3, writes=True)
-    where = "WHERE thread_id = ? AND checkpoint_id = ?"
-    task, idx = rows.sql(f"SELECT task_id, idx FROM {{writes}} {where} AND channel = 'messages' LIMIT 1", thread, last)[
-        0
-    ]
-    rows.sql(f"DELETE FROM {{writes}} {where} AND task_id = ? AND idx <> ?", thread, last, task, idx)
-    rows.sql(
-        f"UPDATE {{writes}} SET channel = '__error__', idx = -1, type = 'msgpack', {{value}} = ?"
-        f" {where} AND task_id = ?",
-        b"\xb2TimeoutError('no')", thread, last, task,
-    )  # fmt: skip
-
-
-class Numbers(TypedDict, total=False):
-    n: Annotated[int, operator.add]
-
-
-def route_to(rows: Rows, thread: str, router: Callable[[Any], str]) -> None:
-    graph = StateGraph(Numbers)
-    graph.add_node("count", lambda state: {"n": 1}).add_node("report", lambda state: {"n": 1})
-    graph.add_edge(START, "count").add_conditional_edges("count", router)
-    app = graph.compile(checkpointer=rows.saver)
-    app.invoke({"n": 0}, config_of(thread), durability="sync")  # type: ignore[arg-type]
-
-
-def router_raised(rows: Rows, thread: str) -> None:
-    def router(state: Any) -> str:
-        raise ValueError("no route")
-
-    with pytest.raises(ValueError, match="no route"):
-        route_to(rows, thread, router)
-
-
-def early_join(rows: Rows, thread: str) -> None:
-    """Stores the side of a join that arrives later as arrived: what durability "async" does when nodes are fast."""
-    rows.run("uneven join", thread)
-    channel = "join:left+right_more:end"
-    at = next(id for id in rows.ids(thread) if channel in _channels(rows, thread, id))
-    rows.value(thread, at, channel, lambda names: {*names, "right_more"})
-
-
-def _channels(rows: Rows, thread: str, id: str) -> list[str]:
-    found: list[str] = []
-    rows.checkpoint(thread, id, lambda document: found.extend(document["channel_versions"]))
-    return found
-
-
-def delete_row(rows: Rows, thread: str, case: str, at: int, *, writes: bool) -> None:
-    rows.run(case, thread)
-    id = rows.ids(thread)[at]
-    rows.delete(thread, id)
-    if writes:
-        rows.delete(thread, id, table="writes")
-
-
-def recreate(rows: Rows, thread: str) -> None:
-    """The thread was deleted while the last step ran."""
-    rows.run("linear", thread)
-    *before, head = rows.ids(thread)
-    for id in before:
-        rows.delete(thread, id)
-    for id in before[:-1]:
-        rows.delete(thread, id, table="writes")
-    if rows.kind == "postgres":
-        version = rows.version(thread, head, "log")
-        rows.sql("DELETE FROM checkpoint_blobs WHERE thread_id = ? AND version <> ?", thread, version)
-
-
-def behead(rows: Rows, thread: str) -> None:
-    rows.run("subgraph", thread)
-    for id in rows.ids(thread):
-        rows.delete(thread, id)
-        rows.delete(thread, id, table="writes")
-
-
-def lose_blob(rows: Rows, thread: str) -> None:
-    rows.run("linear", thread)
-    version = rows.version(thread, rows.ids(thread)[2], "log")
-    rows.sql("DELETE FROM checkpoint_blobs WHERE thread_id = ? AND channel = 'log' AND version = ?", thread, version)
-
-
-def ruin_row(rows: Rows, thread: str) -> None:
-    rows.run("linear", thread)
-    id = rows.ids(thread)[2]
-    rows.sql("UPDATE checkpoints SET checkpoint = ? WHERE thread_id = ? AND checkpoint_id = ?", b"\xc1", thread, id)
-
-
-def ruin_value(rows: Rows, thread: str) -> None:
-    rows.run("linear", thread)
-    rows.ruin(thread, rows.ids(thread)[2], "log")
-
-
-def ruin_write(rows: Rows, thread: str) -> None:
-    rows.run("linear", thread)
-    rows.sql(
-        "UPDATE {writes} SET {value} = ? WHERE thread_id = ? AND checkpoint_id = ? AND channel = 'log'",
-        b"\xc1", thread, rows.ids(thread)[2],
-    )  # fmt: skip
-
-
-def ruin_metadata(rows: Rows, thread: str) -> None:
-    rows.run("linear", thread)
-    where = "WHERE thread_id = ? AND checkpoint_id = ?"
-    bad = "[1]" if rows.kind == "postgres" else b'{"step": '
-    rows.sql(f"UPDATE checkpoints SET metadata = ? {where}", bad, thread, rows.ids(thread)[-1])
-
-
-@dataclass
-class Order:
-    id: str
-    total: float
-
-
-class Ordered(TypedDict, total=False):
-    order: Order
-
-
-def drift(rows: Rows, thread: str) -> None:
-    """The head has the bare fields of what was a dataclass."""
-    graph = StateGraph(Ordered)
-    for name in ("price", "check"):
-        graph.add_node(name, lambda state: {"order": Order(state["order"].id, state["order"].total + 1)})
-    graph.add_edge(START, "price").add_edge("price", "check")
-    app = graph.compile(checkpointer=rows.saver)
-    app.invoke({"order": Order("A1", 10.0)}, config_of(thread), durability="sync")  # type: ignore[arg-type]
-    rows.value(thread, rows.ids(thread)[-1], "order", lambda order: {"id": "A1", "total": 12.0})
-
-
-def encrypted(rows: Rows) -> Rows:
-    saver: Any = type(rows.saver)(
-        conn=rows.saver.conn, serde=EncryptedSerializer.from_pycryptodome_aes(key=KEY.encode())
-    )  # type: ignore[call-arg,attr-defined]
-    return Rows(rows.kind, rows.url, saver)
-
-
-def encrypt(rows: Rows, thread: str) -> None:
-    encrypted(rows).run("linear", thread)
-
-
-def encrypt_later(rows: Rows, thread: str) -> None:
-    rows.run("linear", thread)
-    encrypted(rows).run("linear", thread)
-
-
-def leak(rows: Rows, thread: str) -> None:
-    rows.run("linear", thread)
-    for id in rows.ids(thread):
-        rows.metadata(thread, id, lambda metadata: metadata.update(openai_api_key="abcdef0123456789"))
-
-
-def rename(rows: Rows, thread: str, at: int, id: str) -> None:
-    """Gives a checkpoint another id, with all that names it."""
-    rows.run("linear", thread)
-    old = rows.ids(thread)[at]
-    rows.sql("UPDATE {writes} SET checkpoint_id = ? WHERE thread_id = ? AND checkpoint_id = ?", id, thread, old)
-    for column in ("checkpoint_id", "parent_checkpoint_id"):
-        rows.sql(f"UPDATE checkpoints SET {column} = ? WHERE thread_id = ? AND {column} = ?", id, thread, old)
-
-
-def head_document(change: Callable[[dict[str, Any]], object]) -> Callable[[Rows, str], object]:
-    """Changes what the head's own row holds."""
-
-    def do(rows: Rows, thread: str) -> None:
-        rows.run("linear", thread)
-        rows.checkpoint(thread, rows.ids(thread)[-1], change)
-
-    return do
-
-
-def _numbered(versions: dict[str, str]) -> dict[str, int]:
-    return {name: int(version.partition(".")[0]) for name, version in versions.items()}
-
-
-def number_seen(document: dict[str, Any]) -> None:
-    document["versions_seen"] = {node: _numbered(seen) for node, seen in document["versions_seen"].items()}
-
-
-def number_all(document: dict[str, Any]) -> None:
-    document["channel_versions"] = _numbered(document["channel_versions"])
-    number_seen(document)
-
-
-def renumber(rows: Rows, thread: str, change: Callable[[dict[str, Any]], object]) -> None:
-    """Numbers versions on every checkpoint, as LangGraph.js does."""
-    rows.run("linear", thread)
-    for id in rows.ids(thread):
-        rows.checkpoint(thread, id, change)
-    if rows.kind == "postgres" and change is number_all:
-        rows.sql(
-            "UPDATE checkpoint_blobs SET version = split_part(version, '.', 1)::int::text WHERE thread_id = ?", thread
-        )
-
-
-DAMAGES: Mapping[str, Damage] = {
-    "call_unanswered": Damage(messages("agent", lambda found: [*found[:3], found[4]])),
-    "call_failed": Damage(call_failed),
-    "call_answered_twice": Damage(messages("agent", lambda m: [*m[:4], again(m[3], id="late"), m[4]])),
-    "call_orphaned": Damage(messages("agent", lambda m: [m[0], *m[2:]])),
-    "call_misordered": Damage(messages("agent", lambda m: [*m[:3], m[4], m[3]])),
-    "call_invalid": Damage(messages("agent", malformed)),
-    "call_without_id": Damage(messages("agent", without_ids)),
-    "call_waiting": Damage(call_waiting),
-    "task_failed": Damage(lambda rows, thread: rows.run("failed", thread)),
-    "router_failed": Damage(router_raised),
-    "interrupt_pending": Damage(lambda rows, thread: rows.run("interrupt inside", thread)),
-    "writes_missing": Damage(
-        lambda rows, thread: (rows.run("linear", thread), rows.delete(thread, rows.ids(thread)[2], table="writes"))
-    ),
-    "join_wrong": Damage(early_join),
-    "value_mutated": Damage(
-        lambda rows, thread: (
-            rows.run("values", thread),
-            rows.value(thread, rows.ids(thread)[-1], "table", lambda table: {**table, "late": 1}),
-        ),
-        only="sqlite",
-    ),
-    "parent_missing": Damage(lambda rows, thread: delete_row(rows, thread, "linear", 2, writes=True)),
-    "rows_recreated": Damage(recreate),
-    "writes_orphaned": Damage(lambda rows, thread: delete_row(rows, thread, "interrupt inside", -1, writes=False)),
-    "blobs_orphaned": Damage(
-        lambda rows, thread: delete_row(rows, thread, "interrupt inside", -1, writes=True), only="postgres"
-    ),
-    "namespace_orphaned": Damage(
-        lambda rows, thread: delete_row(rows, thread, "subgraph interrupted", -1, writes=True)
-    ),
-    "thread_headless": Damage(behead),
-    "blob_missing": Damage(lose_blob, only="postgres"),
-    "delta_broken": Damage(
-        lambda rows, thread: delete_row(rows, thread, "delta", 2, writes=True), also=frozenset({"parent_missing"})
-    ),
-    "row_unreadable": Damage(ruin_row, only="sqlite"),
-    "value_unreadable": Damage(ruin_value),
-    "metadata_unreadable": Damage(ruin_metadata),
-    "value_drifted": Damage(drift),
-    "key_missing": Damage(encrypt),
-    "encryption_mixed": Damage(encrypt_later),
-    "metadata_secret": Damage(leak),
-    "several_heads": Damage(lambda rows, thread: rows.run("update fork", thread)),
-    "head_edited": Damage(lambda rows, thread: rows.run("update fork", thread)),
-    "head_superseded": Damage(lambda rows, thread: rename(rows, thread, -2, "1fffffff-ffff-6fff-8fff-ffffffffffff")),
-    "id_invalid": Damage(lambda rows, thread: rename(rows, thread, -1, "checkpoint-4")),
-    "versions_missing": Damage(head_document(lambda document: document.update(channel_versions={}))),
-    "versions_integer": Damage(lambda rows, thread: renumber(rows, thread, number_all)),
-    "versions_mixed": Damage(lambda rows, thread: renumber(rows, thread, number_seen)),
-    "format_newer": Damage(head_document(lambda document: document.update(v=9))),
-}
-ELSEWHERE = {
-    "layout_newer", "layout_old", "layout_altered", "key_lacking",
-    "node_gone", "channel_gone", "trigger_gone", "resume_lost", "resume_plan",
-}  # fmt: skip
 
 
 def test_every_code_has_a_damage() -> None:
@@ -377,7 +76,7 @@ def test_a_damage_is_found_and_nothing_else(rows: Rows, code: str) -> None:
         pytest.skip(f"{rows.kind} cannot be damaged so")
     damage.do(rows, code)
 
-    found = examine(rows, code, **damage.how)
+    found = examine(rows, code)
 
     assert code in codes(found), found.faults
     assert codes(found, "fault") - {code} == damage.also, found.faults
@@ -385,3 +84,178 @@ def test_a_damage_is_found_and_nothing_else(rows: Rows, code: str) -> None:
         assert fault.thread == code
         assert fault.severity == CODES[fault.code].severity
         assert fault.command.removeprefix("LANGGRAPH_AES_KEY=KEY ").startswith("agentctl ")
+
+
+def only(examined: Examined, code: str) -> Fault:
+    (found,) = [fault for fault in examined.faults if fault.code == code]
+    return found
+
+
+def test_an_unanswered_call_is_named_with_what_came_after_it(rows: Rows) -> None:
+    messages("agent", lambda found: [*found[:3], found[4]])(rows, "named")
+    fault = only(examine(rows, "named"), "call_unanswered")
+
+    assert fault.cause == "get_policy (c2) has no result, and a ai message came after it"
+    assert fault.checkpoint == rows.ids("named")[-1]
+    assert fault.command.startswith("agentctl fork named@call:c2 --answer ")
+
+
+def test_calls_that_end_a_finished_thread_are_unanswered(rows: Rows) -> None:
+    messages("agent", lambda found: found[:2])(rows, "ended")
+    found = examine(rows, "ended")
+
+    assert codes(found, "fault") == {"call_unanswered"}
+    assert {fault.cause for fault in found.faults} == {
+        "lookup_order (c1) has no result, and the thread ended there",
+        "get_policy (c2) has no result, and the thread ended there",
+    }
+
+
+def test_call_ids_that_repeat_across_turns_are_paired_by_position(rows: Rows) -> None:
+    rows.run("agent two turns", "turns")
+    head = rows.ids("turns")[-1]
+    assert codes(examine(rows, "turns")) == set()
+    rows.value("turns", head, "messages", lambda found: [*found[:3], *found[4:]])
+    fault = only(examine(rows, "turns"), "call_unanswered")
+
+    assert fault.cause == "get_policy (c2) has no result, and a ai message came after it"
+
+
+def test_calls_of_a_subgraph_are_looked_at_in_its_namespace(rows: Rows) -> None:
+    rows.run("deep agent", "deep")
+    found = rows.sql("SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = 'deep'")
+    inner = next(ns for (ns,) in found if ns)
+    head = rows.ids("deep", inner)[-1]
+    assert codes(examine(rows, "deep"), "fault") == set()
+    rows.value("deep", head, "messages", lambda found: again_list(found, drop=1), ns=inner)
+    fault = only(examine(rows, "deep"), "call_orphaned")
+
+    assert (fault.ns, fault.checkpoint) == (inner, head)
+    assert fault.command.startswith(f"agentctl show deep@{head} --ns {inner} --channel messages")
+
+
+def again_list(found: Any, drop: int) -> Any:
+    """A list of messages, or a delta channel's snapshot of one, without one of them."""
+    from langgraph.checkpoint.serde.types import _DeltaSnapshot
+
+    if isinstance(found, _DeltaSnapshot):
+        return _DeltaSnapshot([*found.value[:drop], *found.value[drop + 1 :]])
+    return [*found[:drop], *found[drop + 1 :]]
+
+
+def test_a_question_is_a_fault_when_it_has_waited_too_long(rows: Rows) -> None:
+    rows.run("interrupt inside", "asks")
+    now = datetime.now(UTC) + timedelta(days=3)
+    with closing(open_reader(rows.url)) as reader:
+        young = Examination(reader, now, timedelta(days=4)).thread("asks")
+        old = Examination(reader, now, timedelta(days=2)).thread("asks")
+
+    assert [(f.code, f.severity) for f in young.faults] == [("interrupt_pending", "info")]
+    assert [(f.code, f.severity) for f in old.faults] == [("interrupt_pending", "fault")]
+    assert old.faults[0].cause.endswith("has waited for 3 days")
+
+
+def test_each_of_several_questions_is_answered_by_its_id(rows: Rows) -> None:
+    rows.run("parallel interrupts", "both")
+    found = [fault for fault in examine(rows, "both").faults if fault.code == "interrupt_pending"]
+
+    assert len(found) == 2
+    assert all(" --map " in fault.command for fault in found)
+
+
+def test_a_route_to_a_node_that_is_not_there_is_a_failed_router(rows: Rows) -> None:
+    route_to(rows, "nowhere", lambda state: "audit")
+    fault = only(examine(rows, "nowhere"), "router_failed")
+
+    assert fault.cause == "count routed to audit, which the graph did not have: nothing ran"
+    assert codes(examine(rows, "nowhere"), "fault") == {"router_failed"}
+
+
+def test_the_writes_of_one_of_two_parallel_nodes_are_missed(rows: Rows) -> None:
+    rows.run("join", "one lost")
+    where = "WHERE thread_id = 'one lost' AND task_path = '~__pregel_pull, left'"
+    assert rows.sql(f"SELECT count(*) FROM {{writes}} {where}") != [(0,)]
+    rows.sql(f"DELETE FROM {{writes}} {where}")
+    found = examine(rows, "one lost")
+
+    assert only(found, "writes_missing").cause.startswith("left ran from ")
+
+
+def test_durability_async_stores_a_join_that_was_not_complete(rows: Rows) -> None:
+    graph = CATALOG["uneven join"].build(rows.saver)
+    for number in range(5):
+        graph.invoke({"log": ["input"]}, config_of(f"async {number}"), durability="async")
+    found = [codes(examine(rows, f"async {number}"), "fault") for number in range(5)]
+
+    assert all(each <= {"join_wrong"} for each in found)
+    assert {"join_wrong"} in found, "if LangGraph does not do this any more, tell docs/doctor.md"
+
+
+def test_orphaned_writes_are_told_by_their_checkpoint(rows: Rows) -> None:
+    delete_row(rows, "orphans", "interrupt inside", -1, writes=False)
+    fault = only(examine(rows, "orphans"), "writes_orphaned")
+
+    assert fault.checkpoint not in rows.ids("orphans")
+    assert fault.cause == f"1 pending writes belong to {fault.checkpoint}, which is not stored"
+
+
+def test_a_thread_without_a_root_is_found_among_all(rows: Rows) -> None:
+    behead(rows, "headless")
+    with closing(open_reader(rows.url)) as reader:
+        examination = Examination(reader, datetime.now(UTC))
+        assert "headless" in examination.names()
+        found = {each.thread: each for each in examination.all_threads()}
+
+    assert "thread_headless" in codes(found["headless"])
+
+
+def test_encrypted_rows_are_looked_into_with_the_key(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    encrypt(rows, "sealed")
+    assert codes(examine(rows, "sealed")) == {"key_missing"}
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", KEY)
+    assert codes(examine(rows, "sealed")) == set()
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", KEY[::-1])
+    assert codes(examine(rows, "sealed"), "fault") & {"row_unreadable", "value_unreadable"}
+
+
+def test_a_ruined_write_is_an_unreadable_value(rows: Rows) -> None:
+    ruin_write(rows, "write")
+    fault = only(examine(rows, "write"), "value_unreadable")
+
+    assert fault.cause.startswith("a pending write to log cannot be read: ")
+
+
+def test_the_same_finding_at_many_checkpoints_is_told_once(rows: Rows) -> None:
+    leak(rows, "leaky")
+    fault = only(examine(rows, "leaky"), "metadata_secret")
+
+    assert fault.n_found == len(rows.ids("leaky"))
+    assert "abcdef0123456789" not in repr(fault)
+
+
+def test_names_that_only_sound_secret_are_left(rows: Rows) -> None:
+    rows.run("linear", "harmless")
+    harmless = {"langgraph_auth_user_id": "customer-1042", "max_tokens": 4096, "token": None, "auth": "none"}
+    rows.metadata("harmless", rows.ids("harmless")[-1], lambda metadata: metadata.update(harmless))
+
+    assert codes(examine(rows, "harmless")) == set()
+
+
+def test_a_strict_loader_drifts_types(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same damage as LangGraph does it: a process that may not build the class goes on with the thread."""
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+    def graph(saver: Any) -> Any:
+        built = StateGraph(Ordered)
+        built.add_node("keep", lambda state: {"order": state["order"]})
+        built.add_edge(START, "keep")
+        return built.compile(checkpointer=saver)
+
+    graph(rows.saver).invoke({"order": Order("A1", 10.0)}, config_of("strict"), durability="sync")
+    assert codes(examine(rows, "strict")) == set()
+    stock: Any = rows.saver
+    strict = type(stock)(conn=stock.conn, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    graph(strict).invoke({}, config_of("strict"), durability="sync")
+    fault = only(examine(rows, "strict"), "value_drifted")
+
+    assert "Order and is plain data since" in fault.cause

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _COMMAND = re.compile(
     r"\bagentctl (?P<verb>"
-    r"threads|history|show|resolve|diff|size|doctor|copy|replay|fork|diagnose|export|run|resume|case \w+)\b(?P<rest>[^\n;]*)"
+    r"threads|history|show|resolve|diff|size|doctor|copy|replay|fork|diagnose|export|run|resume|case \w+)"
+    r"\b(?P<rest>[^\n;]*)"
 )
 _STORE_FLAGS = ("--store", "--schema", "--debug-store")
 _DEBUG_TARGET = re.compile(r"(?:^|[\s'])debug::")

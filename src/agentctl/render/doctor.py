@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,6 +24,7 @@ _LEFT: Final = 9
 """Columns of the severity, under which causes and commands are indented."""
 _WIDEST: Final = 120
 _SHORT: Final = 8
+_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Summary(NamedTuple):
@@ -67,20 +69,24 @@ def _thread(examined: Examined, pasteable: Callable[[str], str], width: int) -> 
     for fault in examined.faults:
         yield _title(fault, short)
         room = max(min(width, _WIDEST) - _LEFT, 24)
-        for line in textwrap.wrap(clean(fault.cause), room, break_on_hyphens=False):
+        for line in textwrap.wrap(_shortened(clean(fault.cause), short), room, break_on_hyphens=False):
             yield " " * _LEFT + line
-        yield " " * _LEFT + pasteable(fault.command)
+        yield " " * _LEFT + _shortened(pasteable(fault.command), short)
 
 
-def _title(fault: Fault, short: dict[str, str] | object) -> Text:
+def _shortened(text: str, short: Mapping[str, str]) -> str:
+    """Returns text with the ids of the thread in their short form, which names them as well."""
+    return _ID.sub(lambda match: short.get(match[0], match[0]), text)
+
+
+def _title(fault: Fault, short: Mapping[str, str]) -> Text:
     from rich.text import Text
 
-    known = short if isinstance(short, dict) else {}
     text = Text(no_wrap=True, overflow="ignore", end="")
     text.append(f"{fault.severity:<{_LEFT - 2}}  ", style=_STYLES[fault.severity])
     text.append(fault.code)
     if fault.checkpoint:
-        text.append(f"  {clean(known.get(fault.checkpoint, fault.checkpoint[-_SHORT:]))}")
+        text.append(f"  {clean(short.get(fault.checkpoint, fault.checkpoint[-_SHORT:]))}")
     if fault.ns:
         text.append(f"  in {clean(node_path(fault.ns))}", style="dim")
     if fault.n_found > 1:

@@ -39,7 +39,8 @@ def decode_metadata(raw: object) -> tuple[Mapping[str, object], str | None]:
     """
     if raw is None:
         return {}, None
-    if isinstance(raw, Mapping):
+    # Asked by type first: whether something is a Mapping takes as long to find out as short metadata to read.
+    if type(raw) is dict or (type(raw) is not bytes and isinstance(raw, Mapping)):
         return raw, None
     try:
         # Text: `json.loads` would look for the encoding of bytes first, which takes as long as reading them.
@@ -89,7 +90,7 @@ def from_document(
         row=row,
         format=version if isinstance(version, int) else 1,
         channel_versions=_versions(document.get("channel_versions")),
-        versions_seen={node: _versions(seen) for node, seen in _map(document.get("versions_seen")).items()},
+        versions_seen={str(node): _versions(seen) for node, seen in _map(document.get("versions_seen")).items()},
         values=values,
         updated_channels=tuple(str(name) for name in updated) if isinstance(updated, list) else None,
         missing_blobs=missing_blobs,
@@ -136,7 +137,7 @@ def _chosen(
 
 
 def _versions(value: object) -> dict[str, Version]:
-    return {name: v for name, v in _map(value).items() if isinstance(v, str | int | float)}
+    return {name: v for name, v in _map(value).items() if isinstance(name, str) and isinstance(v, str | int | float)}
 
 
 def _map(value: object) -> Mapping[str, object]:

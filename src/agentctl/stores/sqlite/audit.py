@@ -25,14 +25,15 @@ WHERE NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = t.thread_id AN
 ORDER BY thread_id
 """
 _ORPHANS: Final = """
-SELECT checkpoint_ns, checkpoint_id, count(*) FROM writes w
+SELECT checkpoint_ns, CAST(checkpoint_id AS TEXT), count(*) FROM writes w
 WHERE thread_id = ? AND NOT EXISTS (
     SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns
     AND c.checkpoint_id = w.checkpoint_id)
 GROUP BY checkpoint_ns, checkpoint_id ORDER BY checkpoint_ns, checkpoint_id LIMIT ?
 """
 _TYPES: Final = """
-SELECT '{table}', checkpoint_ns, coalesce(type, ''), count(*), min(checkpoint_id) FROM {table}
+SELECT '{table}', checkpoint_ns, CAST(coalesce(type, '') AS TEXT), count(*), CAST(min(checkpoint_id) AS TEXT)
+FROM {table}
 WHERE thread_id = ? GROUP BY checkpoint_ns, type
 """
 

@@ -17,7 +17,7 @@ from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, T
 from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
-from agentctl.stores.fetched import checkpoint_row, stored_value, write_order, write_row
+from agentctl.stores.fetched import checkpoint_row, stored_value, write_rows
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
 
@@ -76,7 +76,7 @@ class SqliteReader:
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Counts come from the primary key's index alone."""
         counted = self._file.read(lambda connection: connection.execute(HEADS_QUERY).fetchall())
-        counted.sort(key=lambda found: (found[3], found[0]), reverse=True)
+        counted.sort(key=lambda found: (str(found[3]), str(found[0])), reverse=True)
         heads: list[ThreadHead] = []
         for chunk in in_chunks(counted, _ROWS_PER_READ):
             keys = [(thread, newest) for thread, _, _, newest in chunk]
@@ -135,7 +135,7 @@ class SqliteReader:
         task_path = TASK_PATH if self._has_task_path else "NULL"
         value, limit = _value_up_to(value_bytes)
         query = (
-            f"SELECT checkpoint_id, task_id, {task_path}, idx, channel, type, {value}, length(value) FROM writes"
+            f"SELECT checkpoint_id, {task_path}, task_id, idx, channel, type, {value}, length(value) FROM writes"
             " WHERE thread_id = ? AND checkpoint_ns = ?"
         )
         parameters: tuple[object, ...] = (*limit, thread, ns)
@@ -148,7 +148,7 @@ class SqliteReader:
         else:
             for chunk in in_chunks(sorted(set(ids)), _ROWS_PER_READ):
                 found += self._fetch(f"{query} AND checkpoint_id IN ({_marks(chunk)})", (*parameters, *chunk))
-        return sorted((write_row(ns, record) for record in found), key=write_order)
+        return write_rows(ns, found)
 
     def find_run(self, run_id: str) -> Sequence[str]:
         """See `Reader.find_run`. Reads every row's metadata."""

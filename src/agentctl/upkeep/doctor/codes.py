@@ -41,6 +41,7 @@ _ALL: Final = (
     Code("blob_missing", "fault", "a checkpoint names a stored value that is not there"),
     Code("delta_broken", "fault", "a delta channel cannot be rebuilt: its snapshot and the rows down to it are gone"),
     Code("row_unreadable", "fault", "nothing of a checkpoint can be read"),
+    Code("rows_unreadable", "fault", "a namespace has rows that no saver writes, and reading it stopped there"),
     Code("value_unreadable", "fault", "a channel's value or a pending write cannot be read"),
     Code("metadata_unreadable", "fault", "a checkpoint's metadata cannot be read"),
     Code("value_drifted", "fault", "a value lost its type: an object before, its bare fields after"),

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
+from agentctl.errors import AgentctlError
 from agentctl.records.faults import Examined, Fault, Severity, worst_first
-from agentctl.stores.audit import Auditable
+from agentctl.stores.audit import Auditable, StoreAudit
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
 from agentctl.upkeep.doctor import calls, rows, steps, tables, tree, values
 from agentctl.upkeep.doctor.codes import CODES
 from agentctl.upkeep.doctor.heads import read_head
 from agentctl.upkeep.doctor.passing import Passage
-from agentctl.upkeep.doctor.records import Finding, Head, Passed, Site, ThreadRows, Visit, Whole
+from agentctl.upkeep.doctor.records import Finding, Head, Passed, Site, ThreadRows, Whole
 
 HeadRule = Callable[[Head], Iterable[Finding]]
 Progress = Callable[[int, int], None]
@@ -101,6 +103,12 @@ class Examination:
         return Examined(None, 0, worst_first(faults.all()))
 
     def _examined(self, thread: str, namespaces: Sequence[str]) -> Examined:
+        faults = _Faults(thread, "")
+        with _told_of_what_stops(faults, Site(self.reader.info.target(thread), "", store=self.store)):
+            return self._passed_through(thread, namespaces)
+        return Examined(thread, 0, faults.all())
+
+    def _passed_through(self, thread: str, namespaces: Sequence[str]) -> Examined:
         root = read_tree(self.reader, thread) if "" in namespaces else Tree((), {}, {})
         site = Site(self.reader.info.target(thread), "", self._is_copy(thread, root), self.store)
         found: list[Fault] = []
@@ -117,23 +125,21 @@ class Examination:
 
     def _namespace(self, thread: str, site: Site, here: Tree, root: Tree) -> Iterator[Fault]:
         faults = _Faults(thread, site.ns)
-        passed = Passed()
-        for visit in Passage(self.reader, thread, site, here, passed).visits():
-            self._take_visit(faults, visit)
-        whole = Whole(site, here, passed, root.parents)
-        for rule in tree.WHOLE_RULES:
-            faults.take(rule(whole))
-        head = read_head(self.reader, thread, site, here, root_head=root.head)
-        if head is not None:
-            for head_rule in (*_HEAD_RULES, *self.head_rules):
-                faults.take(head_rule(head))
-            faults.take(steps.pending_interrupts(head, self.now), severity=self._of_questions(head))
+        with _told_of_what_stops(faults, site):
+            passed = Passed()
+            for visit in Passage(self.reader, thread, site, here, passed).visits():
+                for visit_rule in _VISIT_RULES:
+                    faults.take(visit_rule(visit))
+            whole = Whole(site, here, passed, root.parents)
+            for whole_rule in tree.WHOLE_RULES:
+                faults.take(whole_rule(whole))
+        with _told_of_what_stops(faults, site):
+            head = read_head(self.reader, thread, site, here, root_head=root.head)
+            if head is not None:
+                for head_rule in (*_HEAD_RULES, *self.head_rules):
+                    faults.take(head_rule(head))
+                faults.take(steps.pending_interrupts(head, self.now), severity=self._of_questions(head))
         yield from faults.all()
-
-    @staticmethod
-    def _take_visit(faults: _Faults, visit: Visit) -> None:
-        for rule in _VISIT_RULES:
-            faults.take(rule(visit))
 
     def _of_questions(self, head: Head) -> Severity | None:
         at = head.step.row.at
@@ -145,7 +151,17 @@ class Examination:
     ) -> Iterator[Fault]:
         if not isinstance(self.reader, Auditable):
             return
-        audit = self.reader.audit()
+        faults = _Faults(thread, "")
+        with _told_of_what_stops(faults, site):
+            stored = self._thread_rows(self.reader.audit(), thread, site, first_parents)
+            for rule in tables.THREAD_RULES:
+                faults.take(rule(replace(stored, has_root=has_root)))
+        yield from faults.all()
+
+    @staticmethod
+    def _thread_rows(
+        audit: StoreAudit, thread: str, site: Site, first_parents: Mapping[str, tuple[str, str]]
+    ) -> ThreadRows:
         orphans: dict[str, dict[str, int]] = {}
         blobs: dict[tuple[str, str], int] = {}
         for found in audit.orphans(thread, limit=_MAX_ORPHANS):
@@ -153,16 +169,27 @@ class Examination:
                 orphans.setdefault(found.ns, {})[found.checkpoint] = found.n_rows
             else:
                 blobs[found.ns, found.channel or ""] = found.n_rows
-        stored = ThreadRows(site, orphans, blobs, first_parents, tuple(audit.types(thread)), has_root)
-        faults = _Faults(thread, "")
-        for rule in tables.THREAD_RULES:
-            faults.take(rule(stored))
-        yield from faults.all()
+        return ThreadRows(site, orphans, blobs, first_parents, tuple(audit.types(thread)))
 
     def _is_copy(self, thread: str, root: Tree) -> bool:
         """Says whether agentctl made the thread: the newest row that it copied says so."""
         rows = self.reader.rows(thread, "", ids=root.ids[:_ROWS_OF_A_RUN])
         return any(_COPY_MARK in row.metadata for row in rows)
+
+
+@contextmanager
+def _told_of_what_stops(faults: _Faults, site: Site) -> Iterator[None]:
+    """Makes a finding of rows that cannot be taken for rows: SQLite holds anything in any column.
+
+    A store is looked at because something is wrong with it, so one thread must not stop what is said of the others.
+    """
+    try:
+        yield
+    except AgentctlError:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        cause = f"rows hold what no saver writes, and reading them stopped: {type(error).__name__}: {error}"
+        faults.take([Finding("rows_unreadable", None, cause, site.command("history", site.target))])
 
 
 def _without_consequences(found: Sequence[Fault]) -> Sequence[Fault]:

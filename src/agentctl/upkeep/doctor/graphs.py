@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,7 +45,9 @@ def node_gone(head: Head, graph: Declared) -> Findings:
     for task in head.step.tasks:
         if not task.finished and task.name not in (UNKNOWN, START) and task.name not in graph.nodes:
             cause = f"{task.name} is due, and the graph has {_named(graph.nodes)}"
-            helps = head.site.command("fork", head.site.at(head.id), "--goto", _alike(task.name, graph.nodes))
+            alike = next(iter(get_close_matches(task.name, graph.nodes, n=1)), None)
+            words = ("fork", head.site.at(head.id), "--goto", alike) if alike else ("history", head.site.target)
+            helps = head.site.command(*words)
             yield Finding("node_gone", head.id, cause, helps, task.name)
 
 
@@ -66,7 +69,7 @@ def trigger_gone(head: Head, graph: Declared) -> Findings:
 
 
 def resume(head: Head, resumed: Resumed) -> Findings:
-    """What a resume would run, and nodes that wait by the rows where that is nothing."""
+    """What a resume would run; nodes that wait by the rows and exist, where that is nothing."""
     waiting = [task.name for task in head.step.tasks if not task.finished]
     helps = head.site.command("fork", head.site.at(head.id), "--no-run")
     if resumed.problem is not None:
@@ -101,9 +104,9 @@ class GraphRules:
         declared = self._of(node_path(head.site.ns))
         if declared is None:
             return
-        for rule in _RULES:
-            yield from rule(head, declared)
-        if head.site.ns == "" and head.step.tasks:
+        found = [finding for rule in _RULES for finding in rule(head, declared)]
+        yield from found
+        if head.site.ns == "" and head.step.tasks and not any(f.code in ("node_gone", "trigger_gone") for f in found):
             yield from resume(head, dry_run(self.reader, head, self.graph))
 
     def _of(self, path: str) -> Declared | None:
@@ -153,12 +156,6 @@ def graph_loaded(graph: str, *, sandbox: str | None, env: Mapping[str, str], cwd
 def _named(names: frozenset[str]) -> str:
     shown = sorted(names)
     return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
-
-
-def _alike(name: str, names: frozenset[str]) -> str:
-    import difflib
-
-    return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=0)), "__end__")
 
 
 def _counted(names: tuple[str, ...] | list[str]) -> str:
