@@ -49,8 +49,7 @@ class Turn:
 
 def find_turns(branch: Branch) -> tuple[Turn, ...]:
     """Returns the turns of a branch, oldest first."""
-    found = _Finding(branch).turns() if branch.channel else ()
-    return found or _turns_without_messages(branch)
+    return _Finding(branch).turns() if branch.channel else _turns_without_messages(branch)
 
 
 def _turns_without_messages(branch: Branch) -> tuple[Turn, ...]:
@@ -84,9 +83,7 @@ class _Finding:
         self._read: dict[int, tuple[Message, ...]] = {}
 
     def turns(self) -> tuple[Turn, ...]:
-        openings = list(self._openings())
-        if not openings:
-            return ()
+        openings = list(self._openings()) or list(self._silent_openings())
         ends = [*(opening.at for opening in openings[1:]), len(self._rows)]
         n_before = _n_user_messages(openings[0].said[: openings[0].n_earlier])
         return tuple(
@@ -115,6 +112,13 @@ class _Finding:
                 opening = None
             if opening is not None:
                 yield opening
+
+    def _silent_openings(self) -> Iterator[_Opening]:
+        """Where no human says anything in the input, each input opens a turn; its messages are the graph's own."""
+        for at, row in enumerate(self._rows):
+            if row.source == "input" or at == 0:
+                held = self._messages(at) if row.source == "input" or row.parent else ()
+                yield _Opening(at, held, len(held), has_input=row.source == "input")
 
     def _of_input(self, at: int) -> _Opening | None:
         """An input is applied by the step after it; updates made there before anything ran replace what was said."""
