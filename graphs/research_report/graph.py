@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Callable
@@ -104,8 +105,13 @@ def build_graph(
     )
 
 
-def graph(config: RunnableConfig) -> ResearchGraph:
+async def graph(config: RunnableConfig) -> ResearchGraph:
     """Builds the workflow for a server: the production tools where AGENTCTL_ENV says production, else the sandbox's."""
+    # Building reads policies and prompts from files, which a server does not allow in its event loop.
+    return await asyncio.to_thread(_served, config)
+
+
+def _served(config: RunnableConfig) -> ResearchGraph:
     model = config.get("configurable", {}).get("model")
     if os.environ.get("AGENTCTL_ENV") == PRODUCTION:
         return build_graph(_shared_tools(tuple(sorted(os.environ.items()))), model=model)

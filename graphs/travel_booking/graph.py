@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -77,8 +78,13 @@ def build_graph(
     return graph.compile(store=memory)
 
 
-def graph(config: RunnableConfig) -> TravelGraph:
+async def graph(config: RunnableConfig) -> TravelGraph:
     """Builds the workflow for a server: the production tools where AGENTCTL_ENV says production, else the sandbox's."""
+    # Building reads policies and prompts from files, which a server does not allow in its event loop.
+    return await asyncio.to_thread(_served, config)
+
+
+def _served(config: RunnableConfig) -> TravelGraph:
     model = config.get("configurable", {}).get("model")
     if os.environ.get("AGENTCTL_ENV") == PRODUCTION:
         return build_graph(registry_from_environment(), model=model)

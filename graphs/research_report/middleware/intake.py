@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,8 +48,8 @@ class Intake(AgentMiddleware[ResearchState, None, Any]):
         }
 
     async def abefore_agent(self, state: ResearchState, runtime: Runtime[None]) -> dict[str, Any] | None:
-        """The same, where the graph runs async."""
-        return self.before_agent(state, runtime)
+        """The same, where the graph runs async; the memory store is read off the event loop."""
+        return await asyncio.to_thread(self.before_agent, state, runtime)
 
 
 def _for_audience(brief: Any, preferences: Mapping[str, Any]) -> Any:
