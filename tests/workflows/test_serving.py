@@ -61,7 +61,7 @@ def test_research_reads_an_async_memory_store_without_holding_up_the_loop() -> N
         async with AsyncSqliteStore.from_conn_string(":memory:") as store:
             await store.setup()
             owner = Owner(tenant="acme", user_id="u-1")
-            await store.aput(user_namespace(owner), "style", {"value": "short"})
+            await store.aput(user_namespace(owner), "audience", {"value": "engineers"})
             graph = build_graph(registry(), memory=store)
             graph.checkpointer = InMemorySaver()
             config: Any = {"configurable": {"thread_id": "t", **owner}}
@@ -70,4 +70,4 @@ def test_research_reads_an_async_memory_store_without_holding_up_the_loop() -> N
             return [event["Intake.before_agent"] async for event in events if "Intake.before_agent" in event]
 
     (begun,) = asyncio.run(run())
-    assert begun["preferences"] == {"style": "short"}
+    assert begun["preferences"] == {"audience": "engineers"}
