@@ -24,11 +24,19 @@ from graphs.common.effects import http_client
 from graphs.common.services import is_transient
 from graphs.loan_underwriting.graph import LoanGraph, build_graph
 from graphs.loan_underwriting.model import make_model
+from graphs.loan_underwriting.state import Application
 from graphs.loan_underwriting.tools import production_tools
 
 NOW = "2026-11-30T12:00:00+00:00"
 TODAY = date(2026, 11, 30)
 APPLICANT = Applicant("ap-1")
+APPLICATION: Application = {
+    "applicant_id": "ap-1",
+    "amount": "12000.00",
+    "currency": "EUR",
+    "term_months": 48,
+    "segment": "consumer",
+}
 REVIEWER = {"actor": "uw-1", "actor_role": "underwriter"}
 SENIOR = {"actor": "uw-9", "actor_role": "senior_underwriter"}
 OPERATIONS = {"actor": "ops-1", "actor_role": "operations"}
@@ -110,15 +118,7 @@ def staff(thread: str = "t", **more: Any) -> RunnableConfig:
 
 def application(documents: list[dict[str, str]], **fields: Any) -> dict[str, Any]:
     """A case's input: 12,000 EUR over four years unless said otherwise."""
-    asked = {
-        "applicant_id": "ap-1",
-        "amount": "12000.00",
-        "currency": "EUR",
-        "term_months": 48,
-        "segment": "consumer",
-        **fields,
-    }
-    return {"application": asked, "documents": documents}
+    return {"application": {**APPLICATION, **fields}, "documents": documents}
 
 
 def apply(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,6 +15,9 @@ from tests.support.killed import Killed
 from tests.support.loan import LoanWorld, loan_world
 from tests.support.stores import stores_at
 from tests.support.travel import Agency, agency_world
+
+_World = TypeVar("_World")
+Leave = Callable[[AbstractContextManager[Any]], None]
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -38,22 +43,34 @@ def killed() -> Iterator[Killed]:
     processes.close()
 
 
+@pytest.fixture(scope="session")
+def leave() -> Iterator[Leave]:
+    """Closes worlds while the next test runs: their servers take a while to end, in which nothing happens."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        left: list[Future[Any]] = []
+        yield lambda world: left.append(pool.submit(world.__exit__, None, None, None))
+        for each in left:
+            each.result()
+
+
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[SupportWorld]:
+def world(tmp_path: Path, leave: Leave) -> Iterator[SupportWorld]:
     """A back office of the test's own, and the support workflow over it."""
-    with support_world(tmp_path) as running:
-        yield running
+    yield from _left_behind(support_world(tmp_path), leave)
 
 
 @pytest.fixture
-def bank(tmp_path: Path) -> Iterator[LoanWorld]:
+def bank(tmp_path: Path, leave: Leave) -> Iterator[LoanWorld]:
     """A back office of the test's own, and the loan workflow over it."""
-    with loan_world(tmp_path) as running:
-        yield running
+    yield from _left_behind(loan_world(tmp_path), leave)
 
 
 @pytest.fixture
-def agency(tmp_path: Path) -> Iterator[Agency]:
+def agency(tmp_path: Path, leave: Leave) -> Iterator[Agency]:
     """A back office of the test's own, and the travel workflow over it."""
-    with agency_world(tmp_path) as running:
-        yield running
+    yield from _left_behind(agency_world(tmp_path), leave)
+
+
+def _left_behind(world: AbstractContextManager[_World], leave: Leave) -> Iterator[_World]:
+    yield world.__enter__()
+    leave(world)

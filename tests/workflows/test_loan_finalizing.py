@@ -19,7 +19,7 @@ from graphs.loan_underwriting.graph import LoanGraph
 from graphs.loan_underwriting.policy import load_policies
 from graphs.loan_underwriting.services import ServiceAnswerRefused
 from graphs.loan_underwriting.state import LoanState, Review
-from tests.support.loan import APPROVE, DECLINE, NOW, LoanWorld, applicant, apply, question, resume, staff
+from tests.support.loan import APPLICATION, APPROVE, DECLINE, NOW, LoanWorld, applicant, apply, question, resume, staff
 
 BORDERLINE = {"score": 530}
 POLICY = load_policies()["2026-10"]
@@ -33,13 +33,7 @@ REVIEW = Review(
     bureau_version=1,
 )
 SCORED: LoanState = {
-    "application": {
-        "applicant_id": "ap-1",
-        "amount": "12000.00",
-        "currency": "EUR",
-        "term_months": 48,
-        "segment": "consumer",
-    },
+    "application": APPLICATION,
     "bureau_result": {
         "version": 1,
         "reference": "in_1",

@@ -29,6 +29,7 @@ from graphs.loan_underwriting.reports import (
 from graphs.loan_underwriting.review_answers import Reviewer, is_override, needs_second, read_answer
 from graphs.loan_underwriting.state import LoanState
 from tests.support.loan import (
+    APPLICATION,
     APPROVE,
     DECLINE,
     NOW,
@@ -47,13 +48,7 @@ BORDERLINE = {"score": 530}
 POLICY = load_policies()["2026-10"]
 CASE: LoanState = {
     "owner": {"tenant": "acme", "user_id": "u-1"},
-    "application": {
-        "applicant_id": "ap-1",
-        "amount": "12000.00",
-        "currency": "EUR",
-        "term_months": 48,
-        "segment": "consumer",
-    },
+    "application": APPLICATION,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def test_in_production_the_environment_must_name_identity_and_database(bank: Loa
 
 def test_a_server_outside_production_serves_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AGENTCTL_ENV", raising=False)
-    served = graph({"configurable": {}})
+    served = asyncio.run(graph({"configurable": {}}))
     assert set(served.nodes) >= {"plan_documents", "verify_income", "review", "second_review", "finalize"}
     assert served.checkpointer is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_in_production_the_environment_must_name_identity_and_database(world: Su
 
 
 def test_a_server_outside_production_serves_the_sandbox() -> None:
-    assert set(graph({"configurable": {}}).nodes) >= {
+    assert set(asyncio.run(graph({"configurable": {}})).nodes) >= {
         "triage",
         "orders_agent",
         "refunds_agent",
