@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 import yaml
 
 from agentctl.datasets.folder import load_examples
-from agentctl.records.datasets import Example
+from agentctl.datasets.rerun import rerun
+from agentctl.records.datasets import Example, Rerun
 from agentctl.testing import CliResult, run_cli
 from tests.catalog import CATALOG, sqlite_thread
 from tests.support.langsmith_loopback import langsmith_server
@@ -237,6 +239,46 @@ def test_the_pytest_file_runs_the_graph_of_the_workflow_from_the_project_folder(
         {"prompt": "v3"},
         {"issue_refund": 1},
     )
+
+
+REMEMBERING = """
+from typing import TypedDict
+
+from langgraph.graph import StateGraph
+
+class State(TypedDict, total=False):
+    messages: list
+    greeting: str
+
+def node(state, *, store):
+    item = store.get(("customers", "u-1"), "name")
+    return {"greeting": f"Hello {item.value['value']}" if item else "Who are you?"}
+
+def graph():
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.set_entry_point("node")
+    return builder.compile()
+"""
+
+
+def test_what_the_memory_store_held_is_kept_and_is_there_when_the_example_runs_again(forked: Path) -> None:
+    item = """customers/u-1/name={"value": "Ada"}"""
+    assert export(forked, FORK, "--memory", item).code == 0
+    (example,) = written(forked)
+    (kept,) = example.rerun.memory
+    assert (kept.namespace, kept.key, kept.value) == (("customers", "u-1"), "name", {"value": "Ada"})
+    (forked / "remembering.py").write_text(REMEMBERING, "utf-8")
+    told = [
+        rerun(each, graph="remembering.py:graph", project=forked).observed.values.get("greeting")
+        for each in (example, replace(example, rerun=Rerun()))
+    ]
+    assert told == ["Hello Ada", None], "without an item the graph has no memory store, and its node fails"
+
+
+def test_an_item_that_is_none_is_a_usage_error_and_writes_nothing(forked: Path) -> None:
+    assert export(forked, FORK, "--memory", "name=1").code == 2
+    assert not (forked / "datasets").exists()
 
 
 def test_langsmith_gets_the_same_example(forked: Path, monkeypatch: pytest.MonkeyPatch) -> None:

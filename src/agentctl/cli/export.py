@@ -41,6 +41,12 @@ Output = Annotated[
     str | None, typer.Option("--output", metavar="DIR", help="The folder of datasets, instead of datasets/.")
 ]
 Split = Annotated[str, typer.Option("--split", metavar="NAME", help="train, test or any other name.")]
+Memory = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--memory", metavar="NS/KEY=JSON", help="An item that the memory store holds when it runs again. Repeatable."
+    ),
+]
 BadResults = Annotated[
     bool, typer.Option("--bad-result", help="Keep the tool results that the fork corrected as fixtures too.")
 ]
@@ -59,6 +65,7 @@ def export(
     configurable: options.Configurable = None,
     stub: options.Stub = None,
     resume: options.ResumeJson = None,
+    memory: Memory = None,
     output: Output = None,
     split: Split = "test",
     bad_result: BadResults = False,
@@ -68,8 +75,8 @@ def export(
     """Add a branch to a dataset: one example a user turn, with its recording and what would have been right.
 
     The outcome of a fork is taken as right; of any other thread say what is, with --expect or --check. THREAD@A...B
-    exports both branches. Exporting a turn again replaces its example. --configurable, --stub and --resume say how
-    the example runs again, over what was recorded.
+    exports both branches. Exporting a turn again replaces its example. --configurable, --stub, --resume and --memory
+    say how the example runs again, over what was recorded.
 
     Example: agentctl export debug::support-17.fork-1 --dataset refunds --format pytest
 
@@ -91,7 +98,7 @@ def export(
         )
         tests = find_graph(opened, _ends(opened)[-1], RunOptions(graph=graph)) if chosen == "pytest" else None
         report = write(
-            _with_rerun(examples, configurable or (), stub or (), resume or ()),
+            _with_rerun(examples, configurable or (), stub or (), resume or (), memory or ()),
             base=base,
             dataset=dataset,
             format=chosen,
@@ -248,16 +255,23 @@ def _told_apart(branches: Sequence[tuple[Example, ...]]) -> tuple[Example, ...]:
 
 
 def _with_rerun(
-    examples: Sequence[Example], configurable: Sequence[str], stubs: Sequence[str], answers: Sequence[str]
+    examples: Sequence[Example],
+    configurable: Sequence[str],
+    stubs: Sequence[str],
+    answers: Sequence[str],
+    memory: Sequence[str],
 ) -> tuple[Example, ...]:
     from agentctl.datasets.export import with_rerun
     from agentctl.experiments import settings as chosen
+    from agentctl.experiments.forms import parse_forms
+    from agentctl.records.rows import MemoryItem
 
     return with_rerun(
         examples,
         configurable=chosen.parse_configurable(configurable),
         stubs=chosen.parse_stubs(stubs),
         answers=list(chosen.parse_answers(answers)),
+        memory=[MemoryItem(form.namespace, form.key, form.value) for form in parse_forms(memory=memory).memory],
     )
 
 

@@ -13,6 +13,7 @@ from agentctl.datasets import csv_file, langsmith_upload, pytest_file
 from agentctl.datasets.folder import EXAMPLES, dataset_folder, example_object, load_examples, merge, write_atomically
 from agentctl.errors import Refused, UsageError
 from agentctl.records.datasets import BadResult, Example, ExportReport, Reference, Rerun
+from agentctl.records.rows import MemoryItem
 from agentctl.stores.reading.layout import END
 
 Format = Literal["jsonl", "csv", "pytest", "langsmith"]
@@ -81,6 +82,7 @@ def with_rerun(
     configurable: Mapping[str, object],
     stubs: Mapping[str, object],
     answers: Sequence[object],
+    memory: Sequence[MemoryItem] = (),
 ) -> tuple[Example, ...]:
     """Returns the examples with how they run again.
 
@@ -89,8 +91,9 @@ def with_rerun(
         configurable: Wins over the recorded configuration.
         stubs: Answers to calls that the recording does not hold, by tool name.
         answers: Answers to interrupts, in place of the recorded ones where any are given.
+        memory: What the memory store holds when they run.
     """
-    rerun = Rerun(configurable, stubs)
+    rerun = Rerun(configurable, stubs, tuple(memory))
     return tuple(
         replace(example, rerun=rerun, answers=tuple(answers) if answers else example.answers) for example in examples
     )

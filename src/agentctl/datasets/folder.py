@@ -12,6 +12,7 @@ from typing import Any
 
 from agentctl.errors import DecodeError, UsageError
 from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference, Rerun
+from agentctl.records.rows import MemoryItem
 
 EXAMPLES = "examples.jsonl"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -56,7 +57,11 @@ def example_object(example: Example) -> dict[str, object]:
             "tool_calls": [_call_object(call) for call in example.tool_calls],
             "answers": list(example.answers),
             "configurable": dict(example.configurable),
-            "rerun": {"configurable": dict(example.rerun.configurable), "stubs": dict(example.rerun.stubs)},
+            "rerun": {
+                "configurable": dict(example.rerun.configurable),
+                "stubs": dict(example.rerun.stubs),
+                "memory": [_item_object(item) for item in example.rerun.memory],
+            },
         },
         "split": example.split,
     }
@@ -106,12 +111,22 @@ def example_of(value: Mapping[str, Any]) -> Example:
             n_earlier=metadata["n_earlier"],
             channel=metadata["channel"],
             answers=tuple(metadata["answers"]),
-            rerun=Rerun(**metadata["rerun"]),
+            rerun=_rerun_of(metadata["rerun"]),
         )
     except KeyError as error:
         raise DecodeError(f"not an example: it has no {error}", hint="agentctl export makes them") from error
     except (TypeError, ValueError) as error:
         raise DecodeError(f"not an example: {error}", hint="agentctl export makes them") from error
+
+
+def _item_object(item: MemoryItem) -> dict[str, object]:
+    return {"namespace": list(item.namespace), "key": item.key, "value": dict(item.value)}
+
+
+def _rerun_of(value: Mapping[str, Any]) -> Rerun:
+    items = value.get("memory", ())
+    memory = tuple(MemoryItem(tuple(item["namespace"]), item["key"], item["value"]) for item in items)
+    return Rerun(**{**value, "memory": memory})
 
 
 def _call_of(value: Mapping[str, Any]) -> ExampleCall:

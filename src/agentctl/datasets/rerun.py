@@ -17,6 +17,7 @@ from agentctl.datasets.judging import problems_of
 from agentctl.datasets.messages import revive
 from agentctl.errors import UsageError
 from agentctl.experiments.checks import parse_checks
+from agentctl.experiments.experiment import memory_store
 from agentctl.experiments.observed import Observed
 from agentctl.experiments.reports import observe
 from agentctl.experiments.running import Ended, Limits, RunJob, in_event_loop, run_all
@@ -59,7 +60,8 @@ def rerun(
 ) -> Outcome:
     """Runs an example's turn again and compares its outcome with the reference.
 
-    The conversation and the state before the turn are put back first; the memory store is empty. With a check in the
+    The conversation and the state before the turn are put back first; the memory store holds what the example says,
+    else nothing. With a check in the
     reference there is a problem where it holds; without one where the reply is not the expected one (white space
     aside), an expected tool call was not made, or the final state of a graph without messages differs. A run that does
     not end is a problem that says what would let it end.
@@ -109,7 +111,7 @@ def rerun(
             answers=tuple(revive(answer) for answer in (example.answers if answers is None else answers)),
         )
         restore(example, job.thread, url)
-        runnable = loaded.with_saver(None)
+        runnable = loaded.with_saver(None, memory_store(example.rerun.memory) if example.rerun.memory else None)
         with sandboxed(runnable):
             ended = _run(job, runnable, url, Desk(policy, recording.cursor(_EARLIER)), limits or Limits())
     observed = observe(ended)

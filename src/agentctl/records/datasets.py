@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentctl.records.rows import MemoryItem
+
 CallKind = Literal["message", "command", "partial"]
 
 
@@ -82,10 +84,12 @@ class Rerun:
     Attributes:
         configurable: Wins over the recorded configuration.
         stubs: Answers to calls that the recording does not hold, by tool name.
+        memory: What the memory store holds when it runs.
     """
 
     configurable: Mapping[str, object] = field(default_factory=dict)
     stubs: Mapping[str, object] = field(default_factory=dict)
+    memory: tuple[MemoryItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

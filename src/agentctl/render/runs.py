@@ -187,7 +187,7 @@ def answered_words(answered: Sequence[Answered]) -> str:
         if entry.how != "substituted":
             parts.append(f"{who} {'kept' if entry.how == 'kept' else 'as recorded'}")
         elif entry.fields:
-            changes = ", ".join(f"{path} {dumps(old)} -> {dumps(new)}" for path, old, new in entry.fields)
+            changes = ", ".join(f"{path} {dumps(old)} -> {dumps(new)}".lstrip() for path, old, new in entry.fields)
             parts.append(f"{who}: {changes}")
         else:
             parts.append(f"{who} answered")
