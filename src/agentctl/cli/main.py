@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -75,6 +76,8 @@ def _usage(error: typer.TyperException) -> UsageError:
 
 def run() -> None:
     """Runs the process: the console script's entry."""
+    # A command makes many records and few cycles: looking for these each 700 records takes a tenth of its time.
+    gc.set_threshold(100_000)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

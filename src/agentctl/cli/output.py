@@ -65,7 +65,7 @@ def emit(env: Env, answer: Answer) -> None:
             out.print(_safe(part), soft_wrap=True)
     else:
         for row in answer.plain():
-            env.stdout.write("\t".join(_cell(cell) for cell in row) + "\n")
+            env.stdout.write(_line(row))
     env.stdout.flush()
 
 
@@ -89,7 +89,7 @@ def stream(
         for part, end in human():
             out.print(_safe(part), end=end, soft_wrap=True)
     elif plain is not None:
-        env.stdout.write("\t".join(_cell(cell) for cell in plain()) + "\n")
+        env.stdout.write(_line(plain()))
     env.stdout.flush()
 
 
@@ -177,7 +177,8 @@ def _told(value: object) -> str:
     return clean(value if isinstance(value, str) else dumps(value))
 
 
-def _cell(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    return clean(cell) if isinstance(cell, str) else str(cell)
+def _line(row: Sequence[Cell]) -> str:
+    cells = ["" if cell is None else str(cell) for cell in row]
+    if not "".join(cells).isprintable():  # asked once a line: most have nothing to clean
+        cells = [clean(cell) for cell in cells]
+    return "\t".join(cells) + "\n"

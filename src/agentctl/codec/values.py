@@ -25,7 +25,7 @@ from agentctl.codec.tree import (
 from agentctl.errors import DecodeError, Refused
 from agentctl.records.rows import Stored
 
-__all__ = ["EMPTY", "Opaque", "Typed", "decode", "pack", "plain", "unpack"]
+__all__ = ["EMPTY", "Opaque", "Typed", "decode", "pack", "plain", "unpack", "unpack_last"]
 
 _UNPACK_OPTIONS: Final = ormsgpack.OPT_NON_STR_KEYS
 _PACK_OPTIONS: Final = (
@@ -56,6 +56,8 @@ def unpack(stored: Stored, *, key: str | bytes | None = None) -> object:
     Raises:
         DecodeError: Damaged bytes, encrypted without a key, or a kind that is never loaded.
     """
+    if stored.type == "msgpack":
+        return _unpack_msgpack(stored.data)
     stored = decrypted(stored, key=key)
     match stored.type:
         case "msgpack":
@@ -74,6 +76,24 @@ def unpack(stored: Stored, *, key: str | bytes | None = None) -> object:
             raise DecodeError("the value is a pickle, which runs code when loaded; it is never loaded here")
         case unknown:
             raise DecodeError(f"the value has the serialization type {unknown!r}, which is not known here")
+
+
+def unpack_last(data: bytes) -> tuple[int, object]:
+    """Returns how many items a packed list has, and the tree of its last one; typed ones before it stay packed.
+
+    For the end of a long list of messages: unpacking all of them would take as long as there are.
+
+    Raises:
+        DecodeError: The bytes are not one packed list, or are damaged.
+    """
+    try:
+        items = ormsgpack.unpackb(data, ext_hook=_keep_packed, option=_UNPACK_OPTIONS)
+        if type(items) is not list or not items:
+            raise DecodeError("the value is not a list that holds anything")
+        last = items[-1]
+        return len(items), _unpack_extension(*last) if type(last) is tuple else last
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(f"the value is damaged: {error}") from error
 
 
 def pack(tree: object, *, type: str | None = None) -> Stored:
@@ -99,6 +119,11 @@ def pack(tree: object, *, type: str | None = None) -> Stored:
     if type == "json":
         return Stored("json", _pack_json(tree))
     return Stored("msgpack", _pack_msgpack(tree))
+
+
+def _keep_packed(code: int, data: bytes) -> tuple[int, bytes]:
+    """Returns an extension as it is; nothing else in a list is unpacked to a tuple."""
+    return code, data
 
 
 def _unpack_msgpack(data: bytes) -> object:

@@ -19,10 +19,10 @@ NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """Task id of writes that belong to no task: input of a resume, Command updates."""
 
 _UUID_EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
-_UUID6 = re.compile(
-    r"([0-9a-f]{8})-([0-9a-f]{4})-6([0-9a-f]{3})-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
+_is_uuid6 = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
 ).fullmatch
-"""The digits of a UUIDv6 that hold its time, highest first. Long lists have no time for UUID objects."""
+"""Long lists have no time for UUID objects."""
 
 
 def id_time(checkpoint_id: str) -> datetime | None:
@@ -30,11 +30,10 @@ def id_time(checkpoint_id: str) -> datetime | None:
 
     Source: langgraph-checkpoint 4.3.2, checkpoint/base/id.py (uuid6).
     """
-    found = _UUID6(checkpoint_id)
-    if found is None:
+    if _is_uuid6(checkpoint_id) is None:
         return None
-    ticks = int(found[1] + found[2] + found[3], 16)
-    return _UUID_EPOCH + timedelta(microseconds=ticks // 10)
+    ticks = int(checkpoint_id[:8] + checkpoint_id[9:13] + checkpoint_id[15:18], 16)
+    return _UUID_EPOCH + timedelta(0, 0, ticks // 10)
 
 
 class Stored(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections.abc import Iterable
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from agentctl.records.rows import CheckpointRow, Stored, WriteRow
@@ -13,15 +14,27 @@ def checkpoint_row(
     thread: str, ns: str, checkpoint_id: str, parent: str | None, raw_metadata: object = None
 ) -> CheckpointRow:
     """Returns a row; an empty parent id is no parent (LangGraph.js writes '')."""
+    if raw_metadata is None:
+        return CheckpointRow(thread, ns, checkpoint_id, parent or None, {})
     metadata, error = decode_metadata(raw_metadata)
     return CheckpointRow(thread, ns, checkpoint_id, parent or None, metadata, metadata_error=error)
 
 
-def write_row(ns: str, record: tuple[Any, ...]) -> WriteRow:
-    """Returns a write from (checkpoint id, task id, task path, idx, channel, type, value, bytes)."""
-    checkpoint_id, task_id, task_path, idx, channel, type_, value, n_bytes = record
-    stored = None if value is None else stored_value(type_, value)
-    return WriteRow(ns, checkpoint_id, task_id, task_path, idx, channel, stored, n_bytes or 0)
+def write_rows(ns: str, records: Iterable[tuple[Any, ...]]) -> list[WriteRow]:
+    """Returns writes in the order of `Reader.writes`.
+
+    Args:
+        ns: Their namespace.
+        records: (checkpoint id, task path, task id, idx, channel, type, value, bytes).
+    """
+    new = tuple.__new__  # what a named tuple calls in the end; the call before it takes longer than this one
+    return [
+        new(
+            WriteRow,
+            (ns, id_, task, path, idx, channel, None if value is None else stored_value(type_, value), n_bytes or 0),
+        )
+        for id_, path, task, idx, channel, type_, value, n_bytes in sorted(records, key=_first_four)
+    ]
 
 
 def stored_value(type_: str | None, data: str | bytes | memoryview | None) -> Stored:
@@ -31,6 +44,7 @@ def stored_value(type_: str | None, data: str | bytes | memoryview | None) -> St
     return Stored(type_ or "", data.encode() if isinstance(data, str) else bytes(data or b""))
 
 
+_first_four = itemgetter(0, 1, 2, 3)
 write_order = attrgetter("checkpoint_id", "task_path", "task_id", "idx")
 """The sort key of `Reader.writes`; a store has task paths for all writes or for none.
 

@@ -16,7 +16,7 @@ from agentctl.errors import StoreError
 from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import in_chunks
-from agentctl.stores.fetched import checkpoint_row, write_order, write_row
+from agentctl.stores.fetched import checkpoint_row, write_rows
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
@@ -119,7 +119,7 @@ class PostgresReader:
         task_path = TASK_PATH if self.layout.has_task_path else "NULL"
         value, parameters = _value_up_to(value_bytes)
         query = (
-            f"SELECT checkpoint_id, task_id, {task_path}, idx, channel, type, {value}, octet_length(blob)"
+            f"SELECT checkpoint_id, {task_path}, task_id, idx, channel, type, {value}, octet_length(blob)"
             " FROM {writes} WHERE thread_id = %s AND checkpoint_ns = %s"
         )
         parameters += (thread, ns)
@@ -129,7 +129,7 @@ class PostgresReader:
         if ids is not None:
             query += " AND checkpoint_id = ANY(%s)"
             parameters += (list(ids),)
-        return sorted((write_row(ns, record) for record in self._fetch(query, parameters)), key=write_order)
+        return write_rows(ns, self._fetch(query, parameters))
 
     def find_run(self, run_id: str) -> Sequence[str]:
         """See `Reader.find_run`. Reads every row's metadata."""

@@ -80,7 +80,7 @@ class Batch:
             return None
         made_by = self.makers(row)
         if here.step and self._went_on(row):
-            if any(task.path.kind == "unknown" for task in here.step):
+            if "unknown" in [task.path.kind for task in here.step]:
                 return None
             if self._sources[row.id] == "input":
                 return here.step
@@ -95,7 +95,8 @@ class Batch:
         if step is None:
             return False
         children = self.tree.children.get(row.id, ())
-        return any(self._steps.get(child) == step + 1 and self._sources[child] == "loop" for child in children)
+        went_on = [self._steps.get(child) == step + 1 and self._sources[child] == "loop" for child in children]
+        return True in went_on
 
     def _waiting_at(self, row: CheckpointRow) -> Waiting:
         """Returns the triggers that wait at a checkpoint, as far as its lineage was read."""

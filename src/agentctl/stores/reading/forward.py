@@ -18,11 +18,18 @@ def agrees(made_by: CheckpointWrites, here: CheckpointWrites) -> bool:
         made_by: Writes on the parent, whose tasks made the checkpoint.
         here: Writes on the checkpoint.
     """
-    ran = [task.path.node for task in here.step if task.path.kind == "pull"]
-    if not all(task.outline.asked.issubset(ran) for task in made_by.finished):
-        return False
-    n_sent = sum([task.outline.n_sends for task in made_by.finished])
-    return n_sent == sum([task.path.kind == "send" for task in here.step])
+    ran: list[str | None] = []
+    n_sent = 0
+    for task in here.step:
+        if task.path.kind == "pull":
+            ran.append(task.path.node)
+        elif task.path.kind == "send":
+            n_sent -= 1
+    for task in made_by.finished:
+        if not task.outline.asked.issubset(ran):
+            return False
+        n_sent += task.outline.n_sends
+    return n_sent == 0
 
 
 @dataclass(frozen=True, slots=True)

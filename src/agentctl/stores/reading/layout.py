@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha1
 from typing import Final, Literal
 from uuid import UUID, uuid5
@@ -49,6 +50,7 @@ NOT_NODES: Final = frozenset({INPUT, INTERRUPT, SNAPSHOT_BUMPS})
 _INTERNAL: Final = frozenset({START, TASKS, NO_WRITES, INPUT, END, PREVIOUS, RETURN, *CONTROL})
 
 
+@lru_cache(maxsize=1024)
 def is_state_channel(channel: str) -> bool:
     """Tells a channel of the graph's state from one that LangGraph keeps for routing and bookkeeping."""
     return not (channel in _INTERNAL or channel.startswith(_ROUTES))

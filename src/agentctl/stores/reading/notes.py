@@ -80,8 +80,10 @@ class Notes:
 
 def steps_missing(step: Step) -> int:
     """Returns how many steps of a run with durability "exit" came before this row and are not stored."""
+    if step.made_by:
+        return 0
     row = step.row
-    if step.made_by or row.source != "loop" or row.step is None:
+    if row.source != "loop" or row.step is None:
         return 0
     if row.parent is None:
         return row.step + 1

@@ -65,7 +65,7 @@ class Step(NamedTuple):
     @property
     def next(self) -> tuple[str, ...]:
         """Names of all tasks of the step, finished or not, as in `get_state_history`."""
-        return tuple(task.name for task in self.tasks)
+        return tuple([task.name for task in self.tasks])
 
 
 class StepReader:
@@ -208,7 +208,7 @@ class StepReader:
     def _tasks(self, row: CheckpointRow, batch: Batch) -> tuple[Task, ...]:
         rows = batch.due_by_rows(row)
         if rows is not None:
-            return tuple(self._task_of_rows(row, task, batch) for task in rows)
+            return tuple([self._task_of_rows(row, task, batch) for task in rows])
         book = batch.books.get(row.id)
         return tuple(self._due_tasks(row, book, batch)) if book else ()
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 from agentctl.codec.inert import TYPE, plain
 from agentctl.codec.messages import coerced_messages, message_of, messages_in
-from agentctl.codec.packed import last_items
 from agentctl.codec.tree import Typed
-from agentctl.codec.values import unpack
+from agentctl.codec.values import unpack, unpack_last
 from agentctl.errors import DecodeError
 from agentctl.records.messages import Message, ToolCall
 from agentctl.records.rows import Stored, WriteRow
@@ -46,7 +45,7 @@ _TELLING_KEYS: Final[tuple[str, ...]] = (
 
 def of_writes(makers: Iterable[TaskRows]) -> str:
     """Returns what a step's tasks wrote: calls, results, replies, then other channels with small values."""
-    return _line(part for task in makers for part in _parts(task.output))
+    return _line([part for task in makers for write in task.output for part in _parts(write)])
 
 
 def of_input(tasks: Iterable[TaskRows]) -> str:
@@ -101,21 +100,21 @@ def short(value: object) -> str:
             return _cut(str(value))
 
 
-def _parts(writes: Sequence[WriteRow]) -> Iterator[str]:
-    for write in writes:
-        channel = write.channel
-        if not (layout.is_state_channel(channel) or channel == layout.END):
-            continue
-        if newest := _newest_message(write.value):
-            yield newest
-            continue
-        tree = _tree(write)
-        if texts := _messages(tree, channel):
-            yield from texts
-        elif channel == layout.END:
-            yield f"returns {short(plain(tree))}"
-        elif tree or channel != _MESSAGES:
-            yield f"{channel} = {short(_only_update(plain(tree)))}"
+def _parts(write: WriteRow) -> Sequence[str]:
+    """Returns what one write says: nothing, or one text, or one a message."""
+    channel = write.channel
+    if not (layout.is_state_channel(channel) or channel == layout.END):
+        return ()
+    if newest := _newest_message(write.value):
+        return (newest,)
+    tree = _tree(write)
+    if texts := _messages(tree, channel):
+        return texts
+    if channel == layout.END:
+        return (f"returns {short(plain(tree))}",)
+    if type(tree) is int:
+        return (f"{channel} = {tree}",)
+    return (f"{channel} = {short(_only_update(plain(tree)))}",) if tree or channel != _MESSAGES else ()
 
 
 def _newest_message(value: Stored | None) -> str:
@@ -123,10 +122,10 @@ def _newest_message(value: Stored | None) -> str:
     if value is None or value.type != "msgpack" or value.data[:1] not in _LIST_HEADS:
         return ""
     try:
-        total, (packed,) = last_items(value.data, 1)
-        text = _typed_message(unpack(Stored("msgpack", packed))) if total > _LONG_LIST else ""
+        total, last = unpack_last(value.data)
     except DecodeError:
         return ""
+    text = _typed_message(last) if total > _LONG_LIST else ""
     return f"({total - 1} messages before), {text}" if text else ""
 
 
@@ -251,12 +250,17 @@ def _same(old: Message | None, new: Message) -> bool:
 
 
 def _cut(text: str, length: int = _MAX_TEXT) -> str:
+    """Returns text with every white space a single blank, cut to a length."""
+    if len(text) <= length and "  " not in text and text.isprintable() and text == text.strip():
+        return text
     # The beginning is enough unless it is mostly white space; texts can be long, and most of a long one is cut.
-    start = " ".join(text[: 2 * length].split())
-    if len(text) > 2 * length and len(start) <= length:
-        start = " ".join(text.split())
+    n_read = length + 16
+    start = " ".join(text[:n_read].split())
+    while len(start) <= length and n_read < len(text):
+        n_read *= 4
+        start = " ".join(text[:n_read].split())
     return start if len(start) <= length else start[: length - 1] + "…"
 
 
 def _line(parts: Iterable[str]) -> str:
-    return _cut(", ".join([part for part in parts if part]), _MAX_LINE)
+    return _cut(", ".join(filter(None, parts)), _MAX_LINE)

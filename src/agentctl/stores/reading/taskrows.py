@@ -147,8 +147,9 @@ def group_writes(writes: Iterable[WriteRow]) -> Mapping[str, CheckpointWrites]:
 
 def _sorted_out(writes: Sequence[WriteRow]) -> CheckpointWrites:
     first = writes[0]
-    if len({(write.task_id, write.task_path) for write in writes}) == 1 and first.task_id != NULL_TASK:
-        task = task_rows(first.task_id, first.task_path or "", sorted(writes, key=_by_idx))
+    task_id, path = first.task_id, first.task_path
+    if task_id != NULL_TASK and not [w for w in writes if w.task_id != task_id or w.task_path != path]:
+        task = task_rows(task_id, path or "", sorted(writes, key=_by_idx))
         if task.path.kind == "pull":
             return CheckpointWrites(step=(task,), finished=(task,) if task.output else ())
     by_task: dict[str, list[WriteRow]] = {}
