@@ -95,7 +95,7 @@ def test_an_unanswered_call_is_named_with_what_came_after_it(rows: Rows) -> None
     messages("agent", lambda found: [*found[:3], found[4]])(rows, "named")
     fault = only(examine(rows, "named"), "call_unanswered")
 
-    assert fault.cause == "get_policy (c2) has no result, and a ai message came after it"
+    assert fault.cause == "get_policy (c2) has no result, and an ai message came after it"
     assert fault.checkpoint == rows.ids("named")[-1]
     assert fault.command.startswith("agentctl fork named@call:c2 --answer ")
 
@@ -118,7 +118,7 @@ def test_call_ids_that_repeat_across_turns_are_paired_by_position(rows: Rows) ->
     rows.value("turns", head, "messages", lambda found: [*found[:3], *found[4:]])
     fault = only(examine(rows, "turns"), "call_unanswered")
 
-    assert fault.cause == "get_policy (c2) has no result, and a ai message came after it"
+    assert fault.cause == "get_policy (c2) has no result, and an ai message came after it"
 
 
 def test_calls_of_a_subgraph_are_looked_at_in_its_namespace(rows: Rows) -> None:
@@ -196,7 +196,7 @@ def test_orphaned_writes_are_told_by_their_checkpoint(rows: Rows) -> None:
     fault = only(examine(rows, "orphans"), "writes_orphaned")
 
     assert fault.checkpoint not in rows.ids("orphans")
-    assert fault.cause == f"1 pending writes belong to {fault.checkpoint}, which is not stored"
+    assert fault.cause == f"1 pending write belongs to {fault.checkpoint}, which is not stored"
 
 
 def test_a_thread_without_a_root_is_found_among_all(rows: Rows) -> None:

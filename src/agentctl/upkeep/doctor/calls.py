@@ -24,7 +24,7 @@ def unanswered(head: Head) -> Findings:
         for pair in pair_messages(messages).open_calls():
             after = _goes_on_with(messages, pair)
             if after is not None:
-                why = f"a {messages[after].role} message came after it"
+                why = f"{_a_message(messages[after])} came after it"
             elif head.site.ns == "" and head.is_live and not head.step.tasks:
                 why = "the thread ended there"
             else:
@@ -130,6 +130,10 @@ def _finding(code: str, head: Head, channel: str, messages: Sequence[Message], p
 def _looked_at(code: str, head: Head, channel: str, cause: str, call_id: str | None, key: object) -> Finding:
     path = f"[?tool_call_id=='{call_id}']" if call_id and "'" not in call_id else "[?type=='tool']"
     return Finding(code, head.id, cause, head.site.show(head.id, "--channel", channel, "--path", path), key)
+
+
+def _a_message(message: Message) -> str:
+    return f"{'an' if message.role in ('ai', 'other') else 'a'} {message.role} message"
 
 
 def _key(messages: Sequence[Message], pair: Pair) -> object:

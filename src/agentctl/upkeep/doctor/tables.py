@@ -28,14 +28,16 @@ def writes_orphaned(rows: ThreadRows) -> Findings:
             yield Finding("rows_recreated", first[1], cause, helps, ns, ns)
             continue
         for checkpoint_id, n_rows in by_checkpoint.items():
-            cause = f"{n_rows} pending writes belong to {checkpoint_id}, which is not stored"
+            writes = "1 pending write belongs" if n_rows == 1 else f"{n_rows} pending writes belong"
+            cause = f"{writes} to {checkpoint_id}, which is not stored"
             yield Finding("writes_orphaned", checkpoint_id, cause, _all(rows), (ns, checkpoint_id), ns)
 
 
 def blobs_orphaned(rows: ThreadRows) -> Findings:
     """Values that no checkpoint names: they only take room."""
     for (ns, channel), n_rows in rows.orphan_blobs.items():
-        cause = f"{n_rows} stored values of {channel} belong to no checkpoint"
+        values = "1 stored value" if n_rows == 1 else f"{n_rows} stored values"
+        cause = f"{values} of {channel} that no checkpoint names"
         yield Finding("blobs_orphaned", None, cause, rows.site.of_store("size"), (ns, channel), ns)
 
 

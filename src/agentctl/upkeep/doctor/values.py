@@ -45,8 +45,7 @@ def delta_broken(visit: Visit) -> Findings:
     """Delta channels whose snapshot cannot be reached: LangGraph would load what is left of them without an error."""
     for channel in sorted(visit.kept.cut_off):
         cause = f"{channel} has no snapshot on the way up, and that way ends at a parent that is not stored"
-        helps = visit.site.show(visit.row.id, "--channel", channel)
-        yield Finding("delta_broken", visit.row.id, cause, helps, channel)
+        yield Finding("delta_broken", visit.row.id, cause, visit.site.show(visit.row.id), channel)
 
 
 def value_drifted(visit: Visit) -> Findings:
