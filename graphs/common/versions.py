@@ -15,6 +15,10 @@ class UnknownPrompt(LookupError):
     """There is no prompt of that version."""
 
 
+class UnknownPolicy(LookupError):
+    """There is no policy of that version."""
+
+
 def read_policies(folder: Path, parse: Callable[[Mapping[str, Any]], _Policy]) -> dict[str, _Policy]:
     """Reads every version of a policy, by the `version` that its document names.
 
@@ -24,6 +28,17 @@ def read_policies(folder: Path, parse: Callable[[Mapping[str, Any]], _Policy]) -
     """
     documents = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))]
     return {document["version"]: parse(document) for document in documents}
+
+
+def policy_of(policies: Mapping[str, _Policy], version: str) -> _Policy:
+    """Returns one version of a policy.
+
+    Raises:
+        UnknownPolicy: there is none; those that there are are named.
+    """
+    if version not in policies:
+        raise UnknownPolicy(f"there is no policy {version}; there are {', '.join(sorted(policies))}")
+    return policies[version]
 
 
 def read_prompt(folder: Path, name: str) -> str:

@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.calls import Called, call_tool
+from graphs.common.versions import policy_of
 from graphs.loan_underwriting.policy import Policy
 from graphs.loan_underwriting.state import AuditEvent, Settings
 
@@ -53,7 +54,7 @@ class Kit:
 
     def policy(self, state: Mapping[str, Any], config: RunnableConfig) -> Policy:
         """Returns the policy that a case was scored by, or the one in force where it was not scored yet."""
-        return self.policies[state.get("policy_version") or self.settings(config).policy_version]
+        return policy_of(self.policies, state.get("policy_version") or self.settings(config).policy_version)
 
     def call(self, tool: str, args: Mapping[str, Any], *, id: str, config: RunnableConfig) -> Called:
         """Calls a tool and keeps the call; see `call_tool`."""

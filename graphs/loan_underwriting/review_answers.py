@@ -89,7 +89,8 @@ def read_answer(raw: object, *, state: LoanState, caller: Caller, reviewer: Revi
     except ValidationError as error:
         raise BadAnswer(first_problem(error)) from error
     if answer.reason_code not in policy.reasons:
-        raise BadAnswer(f"reason_code: {answer.reason_code} is not known to policy {policy.version}")
+        known = ", ".join(sorted(policy.reasons))
+        raise BadAnswer(f"reason_code: policy {policy.version} does not know {answer.reason_code}; it knows {known}")
     if answer.decision == "approve" and state.get("hard_stops"):
         raise BadAnswer(f"decision: a hard stop cannot be overridden ({', '.join(state['hard_stops'])})")
     return answer

@@ -23,6 +23,7 @@ from langchain_core.messages import AnyMessage
 from langchain_core.tools import BaseTool
 
 from graphs.common.services import ServiceUnavailable
+from graphs.common.versions import policy_of
 from graphs.research_report.critique import Critique
 from graphs.research_report.middleware.pages import PageKeeper
 from graphs.research_report.middleware.running import RoleCalls
@@ -47,7 +48,7 @@ def search_agent(
     retry_delay_s: float,
 ) -> SubAgent:
     """Describes the search subagent: one for each sub-question."""
-    policy = policies[settings.policy_version]
+    policy = policy_of(policies, settings.policy_version)
     backend = StateBackend()
     middleware: Stack = [
         FilesystemMiddleware(
@@ -87,7 +88,7 @@ def critique_agent(
     models: Models, policies: Mapping[str, Policy], settings: Settings, clock: Callable[[], float]
 ) -> SubAgent:
     """Describes the critique: it reads draft and notes, and answers with issues."""
-    policy = policies[settings.policy_version]
+    policy = policy_of(policies, settings.policy_version)
     backend = StateBackend()
     middleware: Stack = [
         FilesystemMiddleware(

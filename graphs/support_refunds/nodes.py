@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field
 
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.owners import caller_of, check_owner
+from graphs.common.versions import policy_of
 from graphs.support_refunds import prompts
 from graphs.support_refunds.approval import Answer, BadAnswer, Edit, Reject, contradiction, question, read_answer
 from graphs.support_refunds.catalog import AGENT_TOOLS
@@ -141,7 +142,7 @@ class Nodes:
         return self.defaults.over(config.get("configurable", {}))
 
     def _policy(self, state: SupportState) -> Policy:
-        return self.policies[state.get("policy_version") or self.defaults.policy_version]
+        return policy_of(self.policies, state.get("policy_version") or self.defaults.policy_version)
 
     def _today(self, state: SupportState, settings: Settings) -> str:
         return state.get("asked_on") or settings.today or self.clock().date().isoformat()

@@ -114,7 +114,10 @@ def test_a_declined_case_is_recorded_and_not_booked(bank: LoanWorld) -> None:
     [
         ({"decision": "perhaps", "reason_code": "SCORE_LOW"}, "decision: Input should be 'approve' or 'decline'"),
         ({"decision": "approve"}, "reason_code: Field required"),
-        ({"decision": "approve", "reason_code": "BECAUSE"}, "reason_code: BECAUSE is not known to policy 2026-10"),
+        (
+            {"decision": "approve", "reason_code": "BECAUSE"},
+            "reason_code: policy 2026-10 does not know BECAUSE; it knows AMOUNT_ABOVE_LIMIT, COMPENSATING_FACTORS",
+        ),
         ({**APPROVE, "reviewer_id": "uw-1"}, "reviewer_id: Extra inputs are not permitted"),
         ({**APPROVE, "reason_text": "x" * 501}, "reason_text: String should have at most 500"),
         ("approve", "the answer is an object with decision"),

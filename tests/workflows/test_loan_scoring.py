@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from graphs.common.versions import UnknownPolicy, policy_of
 from graphs.loan_underwriting import scoring
 from graphs.loan_underwriting.policy import CURRENT_POLICY, load_policies
 from graphs.loan_underwriting.scoring import Facts
@@ -151,6 +152,11 @@ def test_there_are_versions_of_the_policy_and_every_reason_has_a_text() -> None:
         assert policy.version == version
         assert codes <= policy.reasons.keys()
         assert all(policy.reasons.values())
+
+
+def test_a_version_that_there_is_not_is_named_with_those_there_are() -> None:
+    with pytest.raises(UnknownPolicy, match="there is no policy 2025-01; there are 2026-04, 2026-10"):
+        policy_of(load_policies(), "2025-01")
 
 
 def test_a_policy_that_lacks_a_threshold_is_refused_when_it_is_read(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
 from graphs.common.owners import caller_of
+from graphs.common.versions import policy_of
 from graphs.research_report.answers import Answer, BadAnswer, Edit, Reject, question, read_answer
 from graphs.research_report.catalog import PublishReport
 from graphs.research_report.checks import Problem, check_report
@@ -153,7 +154,7 @@ class PublishReview(HumanInTheLoopMiddleware[Any, None, Any]):
         return report, check_report(report, evidence, critique_in(state["messages"]))
 
     def _policy(self, state: Mapping[str, Any]) -> Policy:
-        return self._policies[state.get("policy_version") or CURRENT_POLICY]
+        return policy_of(self._policies, state.get("policy_version") or CURRENT_POLICY)
 
 
 def _undecided(messages: Sequence[AnyMessage]) -> list[ToolCall]:

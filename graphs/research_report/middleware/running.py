@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, SystemMessage
 from langgraph.types import Command
 
 from graphs.common.owners import caller_of, check_owner
+from graphs.common.versions import policy_of
 from graphs.research_report.middleware.calls import configurable
 from graphs.research_report.policy import Policy
 from graphs.research_report.prompts import Role, prompt
@@ -60,7 +61,7 @@ class RoleCalls(AgentMiddleware[Any, None, Any]):
         given = configurable()
         check_owner(state.get("owner"), caller_of(given))
         settings = self._defaults.over(given)
-        policy = self._policies[state.get("policy_version") or settings.policy_version]
+        policy = policy_of(self._policies, state.get("policy_version") or settings.policy_version)
         now_s = self._clock()
         ends_s = state.get("run_ends_s") or now_s + (state.get("deadline_s") or policy.deadline_s)
         if now_s >= ends_s:

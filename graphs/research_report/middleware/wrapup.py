@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langgraph.runtime import Runtime
 from pydantic import ValidationError
 
+from graphs.common.versions import policy_of
 from graphs.research_report.brief import Brief, read_brief
 from graphs.research_report.checks import check_report
 from graphs.research_report.critique import critique_in
@@ -20,7 +21,7 @@ from graphs.research_report.middleware.planning import searched
 from graphs.research_report.notes import DRAFT, content, read_notes
 from graphs.research_report.plan import SubQuestion, sub_questions
 from graphs.research_report.policy import CURRENT_POLICY, Policy
-from graphs.research_report.report import Report, report_sha256, report_text
+from graphs.research_report.report import Report, report_sha256, report_text, summed_up
 from graphs.research_report.revising import after_problems
 from graphs.research_report.state import Outcome, ResearchState
 
@@ -75,12 +76,13 @@ class WrapUp(AgentMiddleware[Any, None, Any]):
             report = _from_notes(brief, plan, files, searched(state["messages"]))
         latest = last_ai(state["messages"])
         stopped = f"The run ended before the report was finished: {latest.text if latest else ''}".strip()
-        return report.model_copy(update={"open_questions": [*report.open_questions, stopped]})
+        return summed_up(report.model_copy(update={"open_questions": [*report.open_questions, stopped]}))
 
     def _held(self, state: Mapping[str, Any], report: Report) -> Report:
         """Marks what fails the checks, until nothing does."""
         files = state.get("files") or {}
-        evidence = evidence_of(files, self._policies[state.get("policy_version") or CURRENT_POLICY].old_after_days)
+        policy = policy_of(self._policies, state.get("policy_version") or CURRENT_POLICY)
+        evidence = evidence_of(files, policy.old_after_days)
         critique = critique_in(state["messages"])
         for _ in range(_ROUNDS):
             problems = check_report(report, evidence, critique)
@@ -90,7 +92,8 @@ class WrapUp(AgentMiddleware[Any, None, Any]):
         left = {problem.where for problem in check_report(report, evidence, critique)}
         findings = [finding for finding in report.findings if finding.id not in left]
         dropped = [f"Not supported: {finding.statement}" for finding in report.findings if finding.id in left]
-        return report.model_copy(update={"findings": findings, "open_questions": [*report.open_questions, *dropped]})
+        questions = [*report.open_questions, *dropped]
+        return summed_up(report.model_copy(update={"findings": findings, "open_questions": questions}))
 
 
 def published_report(messages: Sequence[AnyMessage]) -> Report | None:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.calls import Called, call_tool
 from graphs.common.owners import Caller, caller_of, check_owner
+from graphs.common.versions import policy_of
 from graphs.travel_booking.policy import Policy
 from graphs.travel_booking.state import Handoff, HandoffKind, HoldRef, Question, Settings, TravelState, Tried
 from graphs.travel_booking.trips import wishes_of
@@ -58,7 +59,7 @@ class Kit:
 
     def policy(self, state: TravelState) -> Policy:
         """Returns the policy that the trip is handled by."""
-        return self.policies[state.get("policy_version") or self.defaults.policy_version]
+        return policy_of(self.policies, state.get("policy_version") or self.defaults.policy_version)
 
     def now(self) -> str:
         """Returns the present time, ISO."""
