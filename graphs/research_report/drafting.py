@@ -10,7 +10,7 @@ from graphs.research_report.changes import changes_since
 from graphs.research_report.evidence import Evidence, Said, notes_evidence, supporting
 from graphs.research_report.notes import Note
 from graphs.research_report.plan import SubQuestion
-from graphs.research_report.report import Confidence, Finding, Report, Source
+from graphs.research_report.report import Confidence, Finding, Report, Source, summary_of
 from graphs.research_report.text import is_hedged, is_second_hand, words
 
 
@@ -60,7 +60,7 @@ def draft_report(
     sources = [_source(by_id[source], list(dict.fromkeys(said))) for source, said in sorted(quotes.items())]
     return Report(
         title=brief.question.rstrip("?"),
-        summary=_summary(findings, open_questions),
+        summary=summary_of(findings, open_questions),
         outline=[item.heading for item in plan],
         findings=findings,
         sources=sources,
@@ -158,10 +158,3 @@ def _open_question(item: SubQuestion, notes: Sequence[Note], summary: Summary | 
             *([f"unreadable: {', '.join(unread)}"] if unread else []),
         ]
     )
-
-
-def _summary(findings: Sequence[Finding], open_questions: Sequence[str]) -> str:
-    certain = [finding.statement for finding in findings if finding.confidence != "uncertain"]
-    doubtful = [f"Uncertain: {finding.statement}" for finding in findings if finding.confidence == "uncertain"]
-    still_open = [f"Open: {len(open_questions)} questions."] if open_questions else []
-    return " ".join([*certain, *doubtful, *still_open])[:2000] or "Nothing was found."

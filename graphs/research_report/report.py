@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -64,6 +65,19 @@ def report_sha256(report: Report) -> str:
     """Returns the hash by which a report is known: the same for the same contents, however they were written."""
     text = json.dumps(report.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def summary_of(findings: Sequence[Finding], open_questions: Sequence[str]) -> str:
+    """Sums findings up by rule: what is certain first, what is not said to be so, and how much is open."""
+    certain = [finding.statement for finding in findings if finding.confidence != "uncertain"]
+    doubtful = [f"Uncertain: {finding.statement}" for finding in findings if finding.confidence == "uncertain"]
+    still_open = [f"Open: {len(open_questions)} questions."] if open_questions else []
+    return " ".join([*certain, *doubtful, *still_open])[:2000] or "Nothing was found."
+
+
+def summed_up(report: Report) -> Report:
+    """Returns a report whose summary says no more than its findings do, after these have changed."""
+    return report.model_copy(update={"summary": summary_of(report.findings, report.open_questions)})
 
 
 def report_text(report: Report, outcome: str) -> str:

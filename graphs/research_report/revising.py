@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from graphs.research_report.critique import Critique
 from graphs.research_report.evidence import notes_evidence
 from graphs.research_report.notes import Note
-from graphs.research_report.report import Finding, Flag, Report
+from graphs.research_report.report import Finding, Flag, Report, summed_up
 
 _DROP = re.compile(r"\b(?:remove|drop|delete)\b", re.IGNORECASE)
 _DOUBT = re.compile(r"\buncertain\b", re.IGNORECASE)
@@ -57,7 +57,8 @@ def after_rejection(report: Report, feedback: str) -> Report:
             for finding in report.findings
         ]
         return _with(report, marked)
-    return report.model_copy(update={"open_questions": [*report.open_questions, f"Reviewer: {feedback}"[:500]]})
+    questions = [*report.open_questions, f"Reviewer: {feedback}"[:500]]
+    return summed_up(report.model_copy(update={"open_questions": questions}))
 
 
 def _retold(finding: Finding, quote: str) -> str:
@@ -67,6 +68,5 @@ def _retold(finding: Finding, quote: str) -> str:
 
 def _with(report: Report, findings: list[Finding]) -> Report:
     cited = {source for finding in findings for source in finding.sources}
-    return report.model_copy(
-        update={"findings": findings, "sources": [source for source in report.sources if source.id in cited]}
-    )
+    sources = [source for source in report.sources if source.id in cited]
+    return summed_up(report.model_copy(update={"findings": findings, "sources": sources}))

@@ -236,7 +236,10 @@ def test_a_published_report_is_rejected_in_a_fork_from_before_its_review(ask: As
     assert (run["status"], called(run)) == ("done", ["publish_report"])
     after = ask.values(f"debug::{PUBLISHED}.fork-2")
     assert [each["decision"] for each in after["reviews"]] == ["reject", "approve"]
-    assert (_findings(ask.values(PUBLISHED))["f1"][1], _findings(after)["f1"][1]) == ("medium", "uncertain")
+    before = ask.values(PUBLISHED)
+    assert (_findings(before)["f1"][1], _findings(after)["f1"][1]) == ("medium", "uncertain")
+    assert not before["structured_response"]["summary"].startswith("Uncertain: ")
+    assert after["structured_response"]["summary"].startswith("Uncertain: ")
 
 
 def test_an_analyst_cannot_approve_their_own_report_in_a_fork_either(ask: Ask) -> None:
