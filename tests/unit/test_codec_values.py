@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentctl.codec.tree import EMPTY, JSON_CONSTRUCTOR, Opaque, Typed
-from agentctl.codec.values import decode, pack, plain, unpack
+from agentctl.codec.values import decode, pack, plain, unpack, unpack_last
 from agentctl.errors import DecodeError, Refused
 from agentctl.records.rows import Stored
 
@@ -219,3 +219,15 @@ def test_a_damaged_message_is_a_value_or_a_decode_error(data: st.DataObject) -> 
 
     with contextlib.suppress(DecodeError):
         decode(Stored("msgpack", damaged))
+
+
+@pytest.mark.parametrize("last", ["text", None, {"a": [1]}, Typed(5, "app", "Report", {"n": 1}), Opaque(99, b"x")])
+def test_the_last_of_a_list_is_unpacked_as_in_the_whole_list(last: object) -> None:
+    items = [Typed(5, "app", "Report", {"n": 0}), last]
+    assert unpack_last(pack(items).data) == (2, last)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x90", b"\x01", b"\x92\x01", ormsgpack.packb({"a": 1})])
+def test_what_is_no_list_with_items_has_no_last_one(data: bytes) -> None:
+    with pytest.raises(DecodeError):
+        unpack_last(data)

@@ -110,3 +110,9 @@ def test_of_a_long_list_of_messages_the_newest_is_told() -> None:
 def test_a_list_of_a_few_messages_is_told_whole() -> None:
     rows = [task_rows("task", "~__pregel_pull, agent", [window(["a", "b", "c", "d"])])]
     assert summary.of_writes(rows) == '"a", "b", "c", "d"'
+
+
+@pytest.mark.parametrize("text", ["a  b", " a", "a\nb", "a\u00a0b", "a" + " " * 400 + "b", "a b " * 200])
+def test_white_space_is_a_single_blank_before_text_is_cut(text: str) -> None:
+    joined = " ".join(text.split())
+    assert summary.short(text) == f'"{joined if len(joined) <= 80 else joined[:79] + "…"}"'

@@ -37,7 +37,7 @@ def history(
     """
     env = ctx.obj
     with open_target(env, target, where, ranges=True) as opened:
-        from agentctl.stores.reading.history import iter_history, read_history
+        from agentctl.stores.reading.history import iter_history, list_history, read_history
 
         ns, among = _wanted(opened)
         if among is not None and everything:
@@ -51,11 +51,12 @@ def history(
             limit=page_size(env, limit),
             among=among,
         )
-        listing = partial(read_history, *rows.args, **rows.keywords)
+        whole = partial(read_history, *rows.args, **rows.keywords)
+        listing = partial(list_history, *rows.args, **rows.keywords)
         emit(
             env,
             Answer(
-                human=lambda width: rendering.human(listing(), env.now(), width),
+                human=lambda width: rendering.human(whole(), env.now(), width),
                 plain=lambda: rendering.plain(rows()),
                 document=lambda: rendering.as_document(listing()),
             ),

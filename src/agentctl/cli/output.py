@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agentctl.cli.env import Env
-from agentctl.codec.jsontext import dumps
+from agentctl.codec.jsontext import dumps, pieces
 from agentctl.codec.secrets import hide_secrets
 from agentctl.errors import AgentctlError, GraphFailed, RevisionSyntaxError
 from agentctl.render.clean import clean, without_controls
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 Cell = str | int | float | None
 
+_HELD_BYTES = 4 * 1024 * 1024
+"""How much of a document is held in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """One answer in its three forms; only the one that is printed is made.
 
     `human` returns Rich renderables or plain strings; `plain` returns rows of cells, printed tab-separated and whole;
-    `document` returns the JSON document.
+    `document` returns the JSON document; fields that are iterators are lists too long to be held in memory.
     """
 
     human: Callable[[int], Iterable[RenderableType]]
@@ -58,7 +61,7 @@ def emit(env: Env, answer: Answer) -> None:
         env.on_answer(answer)
         return
     if env.as_json:
-        env.stdout.write(dumps(_with_warnings(answer.document(), env.warnings)) + "\n")
+        _write_document(env, answer.document())
     elif env.is_terminal:
         out = console(env)
         for part in answer.human(env.width):
@@ -106,10 +109,28 @@ def warn(env: Env, text: str) -> None:
     say(env, f"warning: {text}")
 
 
+def _write_document(env: Env, document: Mapping[str, object]) -> None:
+    """Writes a JSON document, whole or, where making it fails, not at all; a long one waits in a temporary file."""
+    from tempfile import SpooledTemporaryFile
+
+    with SpooledTemporaryFile(_HELD_BYTES, "w+", encoding="utf-8", newline="") as text:
+        text.writelines(pieces(_with_warnings(document, env.warnings)))
+        text.write("\n")
+        text.seek(0)
+        while part := text.read(_HELD_BYTES):
+            env.stdout.write(part)
+
+
 def _with_warnings(document: Mapping[str, object], told: Sequence[str]) -> dict[str, object]:
     """Returns the document with everything that was warned of: its own, and what opening the stores told."""
     own = document.get("warnings", ())
-    return {**document, "warnings": [*told, *(own if isinstance(own, list | tuple) else ())]}
+    return {**document, "warnings": _all_warnings(told, own if isinstance(own, list | tuple) else ())}
+
+
+def _all_warnings(told: Sequence[str], own: Sequence[object]) -> Iterator[object]:
+    """Yields warnings, those that are told while the fields before them are made too."""
+    yield from told
+    yield from own
 
 
 def progress(env: Env, verb: str) -> Callable[[int, int], None] | None:

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from pathlib import PurePath
 
@@ -51,6 +51,25 @@ def jsonable(value: object) -> object:
     if isinstance(value, bytes | bytearray | memoryview):
         return {"$base64": base64.b64encode(bytes(value)).decode("ascii")}
     return {"$type": f"{type(value).__module__}.{type(value).__qualname__}", "$repr": repr(value)}
+
+
+def pieces(document: Mapping[str, object]) -> Iterator[str]:
+    """Yields the text that `dumps` returns for an object, in pieces.
+
+    Args:
+        document: Its fields, asked for in their order. One that is an iterator is a list, of which one item is held at
+            a time.
+    """
+    for n, (name, value) in enumerate(document.items()):
+        yield f"{', ' if n else '{'}{dumps(name)}: "
+        if isinstance(value, Iterator):
+            yield "["
+            for i, item in enumerate(value):
+                yield f", {dumps(item)}" if i else dumps(item)
+            yield "]"
+        else:
+            yield dumps(value)
+    yield "}" if document else "{}"
 
 
 def dumps(value: object, *, indent: int | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -109,6 +109,22 @@ class History:
     n_branches: int
     truncated: bool
     notes: tuple[str, ...] = ()
+    all_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The same as a `History` whose rows are read while they are asked for; `notes` are known after the last row."""
+
+    store: str
+    thread: str
+    head: str
+    status: ThreadStatus
+    rows: Iterator[HistoryRow]
+    n_total: int
+    n_branches: int
+    truncated: bool
+    notes: Callable[[], tuple[str, ...]]
     all_ids: tuple[str, ...] = ()
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import timestamp
-from agentctl.records.threads import History, HistoryRow
+from agentctl.records.threads import History, HistoryRow, Listing
 from agentctl.render.grid import Cell, Column, grid
 from agentctl.render.gutter import gutter
 from agentctl.render.machine import document
@@ -16,16 +16,23 @@ from agentctl.render.words import age, count, names, short_ids
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_COLUMNS = (
-    Column(""),
-    Column("id", style="cyan"),
-    Column("ns", shrink_to=8),
-    Column("step", right=True),
-    Column("when", right=True, style="dim"),
-    Column("wrote", shrink_to=10),
-    Column("next", shrink_to=8),
-    Column("what happened", shrink_to=24),
-)
+_NS_DIGITS = 8
+"""Of a task's id, which a namespace ends in; `--ns` takes a beginning."""
+
+
+def _columns(with_ns: bool) -> tuple[Column, ...]:
+    """Returns the columns; beside a namespace the others give way further, so that lines fit into 80 columns."""
+    wrote, next_, happened = (8, 6, 16) if with_ns else (10, 8, 24)
+    return (
+        Column(""),
+        Column("id", style="cyan"),
+        Column("ns", shrink_to=14),
+        Column("step", right=True),
+        Column("when", right=True, style="dim"),
+        Column("wrote", shrink_to=wrote),
+        Column("next", shrink_to=next_),
+        Column("what happened", shrink_to=happened),
+    )
 
 
 def human(history: History, now: datetime, width: int) -> Iterable[RenderableType]:
@@ -40,12 +47,12 @@ def human(history: History, now: datetime, width: int) -> Iterable[RenderableTyp
         (f"{row.ns}\0{row.id}", None if row.parent is None else f"{row.ns}\0{row.parent}") for row in history.items
     )
     yield from grid(
-        _COLUMNS,
+        _columns(any(row.ns for row in history.items)),
         [
             (
                 Cell(lane, "green" if row.branch == 0 else "yellow"),
                 ids[row.id],
-                row.ns,
+                _short_ns(row.ns),
                 "?" if row.step is None else str(row.step),
                 age(row.at, now),
                 wrote(row),
@@ -58,6 +65,12 @@ def human(history: History, now: datetime, width: int) -> Iterable[RenderableTyp
     )
     if history.truncated:
         yield f"{len(history.items)} of {count(history.n_total, 'checkpoint')} shown; all: --limit 0"
+
+
+def _short_ns(ns: str) -> str:
+    """Returns a namespace with as much of its task's id as tells it from others: `tools:6da29bda`."""
+    name, colon, id = ns.rpartition(":")
+    return f"{name}{colon}{id[:_NS_DIGITS]}" if colon else ns
 
 
 def wrote(row: HistoryRow) -> str:
@@ -86,8 +99,8 @@ def plain(rows: Iterable[HistoryRow]) -> Iterable[Sequence[str | int | None]]:
         )
 
 
-def as_document(history: History) -> dict[str, object]:
-    """Returns the JSON document `agentctl.history/1`."""
+def as_document(history: Listing) -> dict[str, object]:
+    """Returns the JSON document `agentctl.history/1`, whose rows and notes are read while it is written."""
     return document(
         "history",
         {
@@ -95,13 +108,17 @@ def as_document(history: History) -> dict[str, object]:
             "thread": history.thread,
             "head": history.head,
             "status": history.status,
-            "items": [_item(row) for row in history.items],
+            "items": map(_item, history.rows),
             "n_total": history.n_total,
             "n_branches": history.n_branches,
             "truncated": history.truncated,
-            "notes": list(history.notes),
+            "notes": _notes(history),
         },
     )
+
+
+def _notes(history: Listing) -> Iterator[str]:
+    yield from history.notes()
 
 
 def _item(row: HistoryRow) -> dict[str, object]:

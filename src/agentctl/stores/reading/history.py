@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
-from agentctl.records.threads import History, HistoryRow, Task
+from agentctl.records.threads import History, HistoryRow, Listing, Task
 from agentctl.stores.base import Reader
 from agentctl.stores.reading import summary
 from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
@@ -49,26 +50,59 @@ def read_history(
     Raises:
         NotFound: The thread or the namespace has no checkpoints.
     """
-    page = _page(reader, thread, ns, all_namespaces, limit, among)
-    tree, all_ids = page.trees[page.main], page.notes.ids
-    items = tuple(_rows(reader, thread, page))
-    notes = page.notes
-    head = page.head
-    head_tasks = StepReader(reader, thread, page.main, tree=tree, value_bytes=0, results=False).tasks([head])[head]
-    about_head = of_head(reader, thread, tree, notes.edits, notes.seen, notes) if page.main == "" else None
-    n_total = len(all_ids) if among is None else sum(i in among for i in all_ids)
+    listing = list_history(reader, thread, ns=ns, all_namespaces=all_namespaces, limit=limit, among=among)
+    items = tuple(listing.rows)
     return History(
+        store=listing.store,
+        thread=thread,
+        head=listing.head,
+        status=listing.status,
+        items=items,
+        n_total=listing.n_total,
+        n_branches=listing.n_branches,
+        truncated=listing.truncated,
+        notes=listing.notes(),
+        all_ids=listing.all_ids,
+    )
+
+
+def list_history(
+    reader: Reader,
+    thread: str,
+    *,
+    ns: str = "",
+    all_namespaces: bool = False,
+    limit: int | None = None,
+    among: Collection[str] | None = None,
+) -> Listing:
+    """Returns the same with rows that are read one by one, so that a long list is never held.
+
+    Raises:
+        NotFound: The thread or the namespace has no checkpoints.
+    """
+    page = _page(reader, thread, ns, all_namespaces, limit, among)
+    tree, all_ids, head = page.trees[page.main], page.notes.ids, page.head
+    head_tasks = StepReader(reader, thread, page.main, tree=tree, value_bytes=0, results=False).tasks([head])[head]
+    n_total = len(all_ids) if among is None else sum(i in among for i in all_ids)
+    return Listing(
         store=str(reader.info),
         thread=thread,
         head=head,
         status=status_of(head_tasks),
-        items=items,
+        rows=_rows(reader, thread, page),
         n_total=n_total,
         n_branches=len(set(tree.branches().values())),
-        truncated=len(items) < n_total,
-        notes=((about_head,) if about_head else ()) + notes.lines(),
+        truncated=len(page.listed) < n_total,
+        notes=partial(_notes, reader, thread, page),
         all_ids=all_ids,
     )
+
+
+def _notes(reader: Reader, thread: str, page: _Page) -> tuple[str, ...]:
+    """Returns the notes on the rows that have been read."""
+    notes, tree = page.notes, page.trees[page.main]
+    about_head = of_head(reader, thread, tree, notes.edits, notes.seen, notes) if page.main == "" else None
+    return ((about_head,) if about_head else ()) + notes.lines()
 
 
 def iter_history(
