@@ -33,6 +33,14 @@ def test_a_question_on_the_way_stops_the_run_and_is_shown(cli: Cli) -> None:
     assert done.json["runs"][0]["interrupts"][0]["value"]["action_requests"][0]["name"] == "issue_refund"
 
 
+def test_a_fork_at_rest_says_where_to_look_at_it(cli: Cli) -> None:
+    lines = cli("fork", AGENT, "--patch", PATCH, "--no-run", terminal=True, width=120).out.splitlines()
+    assert lines[-3:-1] == [
+        "next     agentctl history 'debug::support 17.fork-1'",
+        "         agentctl diff 'prod::support 17' 'debug::support 17.fork-1'",
+    ]
+
+
 def test_every_field_of_a_question_has_its_line_however_narrow_the_terminal(cli: Cli) -> None:
     done = cli("fork", AGENT, "--patch", PATCH, terminal=True, width=60)
     asked = done.out[done.out.index("asks ") : done.out.index("threads ")].splitlines()

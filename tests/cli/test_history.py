@@ -127,7 +127,11 @@ def test_every_namespace_is_listed_with_all(cli: Cli, tmp_path: Path) -> None:
     ns = inner.pop()
     only = cli("history", "t", "--store", path, "--ns", ns, "--json").json["items"]
     assert {item["ns"] for item in only} == {ns}
-    assert "ns" in cli("history", "t", "--store", path, "--all", terminal=True).out
+    narrow = cli("history", "t", "--store", path, "--all", terminal=True).out
+    assert max(map(len, narrow.splitlines()[1:])) <= 80
+    shown = cli("history", "t", "--store", path, "--all", terminal=True, width=160).out
+    (short,) = {word for word in shown.split() if ":" in word and ns.startswith(word)}
+    assert cli("history", "t", "--store", path, "--ns", short, "--json").json["items"] == only, "what is shown is taken"
 
 
 @pytest.mark.parametrize(

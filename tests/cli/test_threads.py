@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
+from agentctl.records.threads import ThreadSummary
+from agentctl.render.threads import metadata_words
 from tests.support.cli import AGENT, ASKING, EDITED, FAILED, Cli
 
 
@@ -14,11 +18,18 @@ def listed(cli: Cli, *args: str) -> list[str]:
 def test_threads_are_listed_newest_first_as_a_table(cli: Cli) -> None:
     assert cli("threads", terminal=True).out == (
         "thread      checkpoints  updated  status       metadata\n"
-        "support-20            3       3h  error                          ValueError('...\n"
+        "support-20            3       3h  error                         ValueError('t...\n"
         "support-19            3       3h  interrupted\n"
         "support-18            9       3h  done\n"
-        "support 17            5       3h  done         workflow=refu...\n"
+        "support 17            5       3h  done         workflow=ref...\n"
     )
+
+
+def test_metadata_of_the_application_comes_before_what_libraries_add() -> None:
+    metadata = {"lc_agent_name": "report", "step": 3, "user_id": "u-1", "ls_run": 2, "tenant": "acme"}
+    at = datetime(2026, 11, 30, tzinfo=UTC)
+    item = ThreadSummary("t", 1, "id", at, at, "done", None, metadata, None)
+    assert metadata_words(item) == "user_id=u-1 tenant=acme lc_agent_name=report ls_run=2"
 
 
 def test_a_pipe_gets_whole_ids_and_times(cli: Cli) -> None:

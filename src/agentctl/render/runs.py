@@ -217,9 +217,11 @@ def _tail(
         places = [replace(place, thread=run.thread) for run in (group.runs[0], group.runs[-1])]
         threads = [replace(each, id=None).target for each in places]
         yield _row("threads", " ... ".join(shlex.quote(thread) for thread in dict.fromkeys(threads)))
-        yield _row("next", _look_at(places[0], pasteable))
-        if compare:
-            yield _row("", compare)
+        place = places[0]
+    if group.runs or compare:
+        yield _row("next", _look_at(place, pasteable))
+    if compare:
+        yield _row("", compare)
     if case:
         yield _row("case", case)
 

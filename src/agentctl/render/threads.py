@@ -23,9 +23,10 @@ _COLUMNS = (
     Column("checkpoints", right=True),
     Column("updated", right=True, style="dim"),
     Column("status"),
-    Column("metadata", shrink_to=16, style="dim"),
-    Column("", shrink_to=12),
+    Column("metadata", shrink_to=8, style="dim"),
+    Column("", shrink_to=8),
 )
+_LIBRARY_PREFIXES = ("lc_", "ls_")
 _QUIET_KEYS = {"source", "step", "parents", "thread_id", "langgraph_version", "ls_integration", "writes"}
 
 
@@ -56,8 +57,15 @@ def human(
 
 
 def metadata_words(item: ThreadSummary) -> str:
-    """Returns the metadata that tells threads apart as `key=value` words; LangGraph's own keys are left out."""
-    shown = hide_secrets_in({key: value for key, value in item.metadata.items() if key not in _QUIET_KEYS})
+    """Returns the metadata that tells threads apart as `key=value` words.
+
+    LangGraph's own keys are left out; those that LangChain adds come after the application's.
+    """
+    kept = sorted(
+        (entry for entry in item.metadata.items() if entry[0] not in _QUIET_KEYS),
+        key=lambda entry: entry[0].startswith(_LIBRARY_PREFIXES),
+    )
+    shown = hide_secrets_in(dict(kept))
     return " ".join(f"{key}={value}" for key, value in shown.items() if isinstance(value, str | int | float | bool))
 
 
