@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
+from langgraph.channels import EphemeralValue, Topic, UntrackedValue
+from langgraph.graph import START, StateGraph
 
 from agentctl.records.faults import Examined
 from agentctl.stores.open import open_reader
 from agentctl.upkeep.doctor.examine import Examination
-from tests.catalog import CATALOG, run_case
+from tests.catalog import CATALOG, config_of, run_case
 from tests.support.damage import Rows, postgres_rows, sqlite_rows
 from tests.support.incidents import seeded_store
 from tests.support.postgres import new_database
@@ -76,6 +78,28 @@ def test_what_is_told_of_healthy_threads_is_told_of_the_right_ones(examined: dic
     assert not by_code["interrupt_pending"] & {"interrupt answered", "agent approved", "functional answered", "linear"}
     assert {"update fork", "several forks", "delta fork"} <= by_code["several_heads"] & by_code["head_edited"]
     assert examined["linear"].faults == ()
+
+
+class Passing(TypedDict, total=False):
+    """Channels that keep nothing, or not for long."""
+
+    untracked: Annotated[dict[str, int], UntrackedValue]
+    once: Annotated[dict[str, int], EphemeralValue]
+    topic: Annotated[list[dict[str, int]], Topic(dict)]
+    kept: dict[str, int]
+    nothing: None
+
+
+def test_channels_that_keep_nothing_have_lost_nothing(rows: Rows) -> None:
+    graph = StateGraph(Passing)
+    for name in ("first", "second", "third"):
+        one = {name: 1}
+        graph.add_node(name, lambda _, one=one: {"untracked": one, "once": one, "topic": [one], "nothing": None})
+    graph.add_node("last", lambda _: {"kept": {}})
+    graph.add_edge(START, "first").add_edge("first", "second").add_edge("second", "third").add_edge("third", "last")
+    graph.compile(checkpointer=rows.saver).invoke({"kept": {}}, config_of("passing"), durability="sync")
+    with closing(open_reader(rows.url)) as reader:
+        assert Examination(reader, datetime.now(UTC)).thread("passing").faults == ()
 
 
 @pytest.mark.parametrize("workflow", ["support_refunds", "loan_underwriting"])

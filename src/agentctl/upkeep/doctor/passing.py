@@ -29,6 +29,7 @@ from agentctl.upkeep.doctor.shapes import drifts, shapes_of
 
 _IDS_PER_READ: Final = 100
 _BATCH_BYTES: Final = 8 * 1024 * 1024
+_PACKED_TRUE: Final = b"\xc3"
 _SETS: Final = ("builtins.set", "builtins.frozenset")
 
 
@@ -98,6 +99,7 @@ class Passage:
             digests=values.digests,
             shapes=values.shapes,
             cut_off=_cut_off(state, parent, is_cut=self.tree.dangling(row.id) is not None),
+            lost=frozenset((*_lost_values(state, parent), *_lost_snapshots(state, parent))),
         )
         changed = values.changed if parent is not None else ()
         lost_type = {drift.channel for drift in values.drifted}
@@ -247,6 +249,37 @@ def _cut_off(state: StoredCheckpoint, parent: Kept | None, *, is_cut: bool) -> f
     if is_cut:
         return frozenset(missing)
     return frozenset(missing & parent.cut_off) if parent is not None else frozenset()
+
+
+def _lost_snapshots(state: StoredCheckpoint, parent: Kept | None) -> Iterator[str]:
+    """Yields delta channels with a mark in place of the snapshot that should be among the blobs.
+
+    Source: `put` leaves an inline `true` (langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/__init__.py).
+    """
+    for channel in delta_channels(parent.row) if parent is not None else ():
+        if channel in state.values and state.values[channel].data == _PACKED_TRUE:
+            yield channel
+
+
+def _lost_values(state: StoredCheckpoint, parent: Kept | None) -> Iterator[str]:
+    """Yields channels that have no value although they were written to, here or where their version came from.
+
+    A new version that nothing was written for is that of a channel which emptied itself. To untracked channels, the
+    only ones that keep no value, LangGraph stores no writes.
+    """
+    if parent is None or not parent.readable:
+        yield from state.missing_blobs
+        return
+    written = _written(parent.writes)
+    for channel in state.channel_versions.keys() - state.values.keys() - delta_channels(state.row):
+        is_new = state.channel_versions[channel] != parent.channel_versions.get(channel)
+        if channel in (written if is_new else parent.lost) and state.damage is None:
+            yield channel
+
+
+def _written(writes: CheckpointWrites) -> frozenset[str]:
+    """Returns the state channels that a step, or an update, wrote to."""
+    return frozenset(name for task in (*writes.finished, *writes.updates) for name in task.outline.state)
 
 
 def _each_step(row: CheckpointRow, parent: Kept | None) -> bool:

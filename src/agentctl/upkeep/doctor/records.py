@@ -71,6 +71,8 @@ class Kept:
     shapes: Mapping[str, frozenset[Shape]] = field(default_factory=dict)
     cut_off: frozenset[str] = frozenset()
     """Delta channels that have neither a snapshot above nor a way to the root."""
+    lost: frozenset[str] = frozenset()
+    """Channels that must have a value and have none."""
 
 
 @dataclass(frozen=True, slots=True)

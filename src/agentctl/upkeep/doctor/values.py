@@ -35,7 +35,7 @@ def key_missing(visit: Visit) -> Findings:
 
 def blob_missing(visit: Visit) -> Findings:
     """Values that a checkpoint names and the store does not hold. One that many checkpoints share is found once."""
-    for channel in visit.state.missing_blobs:
+    for channel in sorted(visit.kept.lost):
         cause = f"the value of {channel} is not stored"
         key = (channel, visit.state.channel_versions.get(channel))
         yield Finding("blob_missing", visit.row.id, cause, visit.site.show(visit.row.id, "--channel", channel), key)
