@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 from fixtures.backoffice.travel import put_payment_method
 from graphs.common.effects import NotProduction
-from graphs.common.services import ServiceUnavailable
+from graphs.common.services import CircuitBreaker, CircuitOpen, ServiceUnavailable
 from graphs.travel_booking.door import TripBusy, multitask_strategy, say
 from graphs.travel_booking.tools import registry_from_environment
 from tests.support.travel import (
@@ -79,6 +79,23 @@ def test_a_provider_that_is_down_stops_the_run_and_the_same_key_goes_on(agency: 
     state = graph.invoke(None, traveller("t"), durability="sync")
     assert state["bookings"]["status"] == "published"
     assert set(agency.backoffice.counters()["effects_by_key"].values()) == {1}
+
+
+def test_an_open_breaker_spares_the_provider_and_the_charge_is_made_once_it_is_back(agency: Agency) -> None:
+    seconds = [0.0]
+    tools = agency.tools(breaker=lambda: CircuitBreaker(threshold=2, cooldown_s=30.0, clock=lambda: seconds[0]))
+    graph = agency.graph(InMemorySaver(), tools=tools)
+    say(graph, traveller("t"), TRIP)
+    agency.backoffice.add_fault("error", "POST /captures")
+    with pytest.raises(CircuitOpen):
+        approve(graph, traveller("t"))
+    with pytest.raises(CircuitOpen):
+        graph.invoke(None, traveller("t"), durability="sync")
+    assert agency.backoffice.counters()["by_route"]["POST /captures"] == 2, "nothing was called while it was open"
+    agency.backoffice.clear_faults()
+    seconds[0] = 31.0
+    assert graph.invoke(None, traveller("t"), durability="sync")["bookings"]["status"] == "published"
+    assert len(agency.effects("capture")) == 1
 
 
 def test_an_answer_that_got_lost_is_looked_up_and_not_paid_again(agency: Agency) -> None:
