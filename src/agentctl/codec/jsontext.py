@@ -18,10 +18,8 @@ _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u20
 
 def timestamp(at: datetime | None) -> str | None:
     """Returns RFC 3339 in UTC with microseconds, `2026-11-30T03:12:00.000000Z`, or None."""
-    if at is None:
-        return None
     # `strftime` takes several times as long, and does not pad years.
-    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return None if at is None else at.replace(tzinfo=None).isoformat("T", "microseconds") + "Z"
 
 
 def jsonable(value: object) -> object:

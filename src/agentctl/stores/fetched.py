@@ -17,7 +17,7 @@ def checkpoint_row(
     if raw_metadata is None:
         return CheckpointRow(thread, ns, checkpoint_id, parent or None, {})
     metadata, error = decode_metadata(raw_metadata)
-    return CheckpointRow(thread, ns, checkpoint_id, parent or None, metadata, metadata_error=error)
+    return CheckpointRow(thread, ns, checkpoint_id, parent or None, metadata, error)
 
 
 def write_rows(ns: str, records: Iterable[tuple[Any, ...]]) -> list[WriteRow]:

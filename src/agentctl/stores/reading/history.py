@@ -169,6 +169,7 @@ def _namespace_rows(
     reader: Reader, thread: str, ns: str, tree: Tree, ids: Sequence[str], notes: Notes
 ) -> Iterator[HistoryRow]:
     branches = tree.branches()
+    head = tree.head if ns == "" else None
     reading = StepReader(reader, thread, ns, tree=tree, value_bytes=VALUE_BYTES, results=False)
     for step in reading.steps(ids):
         notes.take(step, tree)
@@ -176,21 +177,21 @@ def _namespace_rows(
         # Most steps ended without an error or a question.
         stopped = [task for task in step.tasks if task.error is not None or task.interrupts]
         yield HistoryRow(
-            id=row.id,
-            parent=row.parent,
-            ns=ns,
-            step=row.step,
-            source=row.source,
-            at=row.at,
-            wrote=step.wrote,
-            next=step.next,
-            channels=step.channels,
-            interrupts=tuple([interrupt for task in stopped for interrupt in task.interrupts]),
-            error=first_error(stopped) if stopped else None,
-            branch=branches[row.id],
-            is_head=row.id == tree.head and ns == "",
-            summary=_summary(reader, step, stopped),
-            as_node=step.as_node,
+            row.id,
+            row.parent,
+            ns,
+            row.step,
+            row.source,
+            row.at,
+            step.wrote,
+            step.next,
+            step.channels,
+            tuple([interrupt for task in stopped for interrupt in task.interrupts]),
+            first_error(stopped) if stopped else None,
+            branches[row.id],
+            row.id == head,
+            _summary(reader, step, stopped),
+            step.as_node,
         )
 
 

@@ -116,19 +116,16 @@ class StepReader:
         """Yields the step of each stored checkpoint among `ids`, in that order; a bounded number is held at a time."""
         wanted = [i for i in dict.fromkeys(ids) if i in self.tree.parents]
         for chunk in in_chunks(wanted, _IDS_PER_READ):
-            yield from self._read(chunk)
+            batch = self._load(chunk)
+            for step_id in chunk:
+                if step_id in batch.rows:
+                    yield self._step(step_id, batch)
 
     def namespaces(self) -> frozenset[str]:
         """Returns the thread's namespaces, read once."""
         if self._namespaces is None:
             self._namespaces = frozenset(self._reader.namespaces(self._thread))
         return self._namespaces
-
-    def _read(self, ids: Sequence[str]) -> Iterator[Step]:
-        batch = self._load(ids)
-        for step_id in ids:
-            if step_id in batch.rows:
-                yield self._step(step_id, batch)
 
     def _load(self, ids: Sequence[str]) -> Batch:
         parents = {parent for i in ids if (parent := self.tree.parents.get(i)) is not None}
@@ -191,18 +188,17 @@ class StepReader:
 
     def _step(self, checkpoint_id: str, batch: Batch) -> Step:
         row = batch.rows[checkpoint_id]
-        tasks = self._tasks(row, batch)
         makers = batch.makers(row)
         wrote, as_node = self._wrote(row, makers, batch)
         return Step(
-            row=row,
-            parent=batch.parent(row),
-            tasks=tasks,
-            wrote=wrote,
-            as_node=as_node,
-            channels=self._channels(row, makers, batch),
-            made_by=makers.finished if makers else self._update_rows(row, batch),
-            writes=batch.writes_on(checkpoint_id),
+            row,
+            batch.parent(row),
+            self._tasks(row, batch),
+            wrote,
+            as_node,
+            self._channels(row, makers, batch),
+            makers.finished if makers else self._update_rows(row, batch),
+            batch.writes_on(checkpoint_id),
         )
 
     def _tasks(self, row: CheckpointRow, batch: Batch) -> tuple[Task, ...]:
