@@ -20,7 +20,7 @@ from graphs.common.outbound import OUTBOUND_TABLE, OutboundLog
 from graphs.common.services import CircuitBreaker, Effect, Retries, Service, ServiceRefused, cause
 
 PRODUCTION = "production"
-NO_DATABASE = "sqlite:///:memory:"
+_NO_DATABASE = "sqlite:///:memory:"
 
 
 class NotProduction(RuntimeError):
@@ -44,7 +44,7 @@ def access_from_environment(prefix: str, env: Mapping[str, str], *, debug_identi
         KeyError: a variable is missing.
     """
     if not is_production(env):
-        return Access(debug_identity, NO_DATABASE)
+        return Access(debug_identity, _NO_DATABASE)
     return Access(env[f"{prefix}_SERVICE_IDENTITY"], env[f"{prefix}_DATABASE_URL"])
 
 

@@ -29,9 +29,21 @@ def chat_model(
     chosen = spec or env.get("AGENTCTL_MODEL") or SCRIPTED
     if chosen == SCRIPTED:
         return ScriptedModel(script=script, seed=seed)
+    return provided_model(chosen)
+
+
+def provided_model(name: str) -> BaseChatModel:
+    """Returns a provider's model.
+
+    Args:
+        name: `provider:model` for `init_chat_model`.
+
+    Raises:
+        TypeError: what is named is no chat model.
+    """
     from langchain.chat_models import init_chat_model
 
-    model = init_chat_model(chosen)
+    model = init_chat_model(name)
     if not isinstance(model, BaseChatModel):
-        raise TypeError(f"{chosen} names no chat model")
+        raise TypeError(f"{name} names no chat model")
     return model

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from functools import partial
 
 from pydantic import BaseModel, Field
 
-from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.catalog import ToolSpec, build_registry
 from graphs.research_report.brief import ARTIFACT
 from graphs.research_report.report import Report
@@ -41,16 +40,4 @@ SPECS = (
 )
 NAMES = tuple(spec.name for spec in SPECS)
 WEB_TOOLS = ("web_search", "fetch_page")
-
-
-def registry_of(functions: Mapping[str, Callable[..., str]], *, unanswered: Collection[str] = ()) -> ToolRegistry:
-    """Builds a registry that holds every tool of the workflow.
-
-    Args:
-        functions: What runs, by tool name; a parameter annotated `RunnableConfig` is injected, unseen by the model.
-        unanswered: Tools that a sandbox knows by schema and effect only.
-
-    Raises:
-        KeyError: a tool has no function.
-    """
-    return build_registry(SPECS, functions, unanswered=unanswered)
+registry_of = partial(build_registry, SPECS)

@@ -21,7 +21,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import PRODUCTION
+from graphs.common.effects import is_production
 from graphs.research_report.catalog import WEB_TOOLS
 from graphs.research_report.digest import digest
 from graphs.research_report.middleware.intake import Intake
@@ -113,7 +113,7 @@ async def graph(config: RunnableConfig) -> ResearchGraph:
 
 def _served(config: RunnableConfig) -> ResearchGraph:
     model = config.get("configurable", {}).get("model")
-    if os.environ.get("AGENTCTL_ENV") == PRODUCTION:
+    if is_production(os.environ):
         return build_graph(_shared_tools(tuple(sorted(os.environ.items()))), model=model)
     from sandbox_tools.research import registry
 

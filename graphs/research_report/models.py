@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
 
-from agentctl.testing import ScriptedModel
+from graphs.common.models import chat_model, provided_model
 from graphs.research_report.scripts.critique import critique_script
 from graphs.research_report.scripts.lead import lead_script
 from graphs.research_report.scripts.search import search_script
-
-SCRIPTED = "scripted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +46,8 @@ def make_models(
         return Models(model, model, model)
     scripts = {"LEAD": lead_script, "SEARCH": search_script, "CRITIQUE": critique_script}
     lead, search, critique = (
-        ScriptedModel(script=script, seed=seed) if chosen == SCRIPTED else _provided(chosen)
+        chat_model(model or env.get(f"RESEARCH_{role}_MODEL"), script=script, seed=seed, env=env)
         for role, script in scripts.items()
-        for chosen in [model or env.get(f"RESEARCH_{role}_MODEL") or env.get("AGENTCTL_MODEL") or SCRIPTED]
     )
     named = [name.strip() for name in env.get("RESEARCH_FALLBACK_MODELS", "").split(",") if name.strip()]
-    return Models(lead, search, critique, tuple(_provided(name) for name in named))
-
-
-def _provided(name: str) -> BaseChatModel:
-    from langchain.chat_models import init_chat_model
-
-    made = init_chat_model(name)
-    if not isinstance(made, BaseChatModel):
-        raise TypeError(f"{name} names no chat model")
-    return made
+    return Models(lead, search, critique, tuple(provided_model(name) for name in named))

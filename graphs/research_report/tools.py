@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
-import httpx
 from langchain_core.runnables import RunnableConfig
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import NO_DATABASE, PRODUCTION, EffectClient, application_database, http_client
-from graphs.common.outbound import OutboundLog
+from graphs.common.effects import ClientOptions, EffectClient, access_from_environment, effect_client, is_production
 from graphs.common.owners import caller_of
 from graphs.common.services import CircuitBreaker, Retries, ServiceUnavailable
 from graphs.research_report.catalog import WEB_TOOLS, registry_of
@@ -88,32 +86,22 @@ def production_tools(
     *,
     web: WebTools,
     backoffice_url: str,
-    identity: str,
-    database_url: str,
-    env: Mapping[str, str] = os.environ,
-    http: httpx.Client | None = None,
     traffic: Traffic | None = None,
     retries: Retries | None = None,
-    breaker: Callable[[], CircuitBreaker] = CircuitBreaker,
+    **options: Unpack[ClientOptions],
 ) -> ToolRegistry:
     """Builds the production registry.
 
     Args:
         web: Calls the web server, `McpSessions` for example.
         backoffice_url: The back office.
-        identity: The service identity that publications are made under.
-        database_url: The application's database: `sqlite:///file` or `postgresql://...`.
-        env: Tools with an effect refuse unless its AGENTCTL_ENV is `production`.
-        http: A client for the back office; by default one that keeps no connection open.
         traffic: Limits and cache; by default those of the current policy.
         retries: For transient errors of the back office.
-        breaker: Makes the circuit breaker of one service.
+        options: How the back office is called; the breaker is each web tool's too.
     """
-    client = http or http_client(backoffice_url, identity=identity, keep_alive=False)
-    log = OutboundLog(application_database(database_url))
-    publishing = EffectClient(("publications",), client, log, env, retries or Retries(), breaker)
+    publishing = effect_client(("publications",), backoffice_url, retries=retries, **options)
     allowed = traffic or Traffic(load_policies()[CURRENT_POLICY])
-    return ProductionTools(web, allowed, publishing, breaker).registry()
+    return ProductionTools(web, allowed, publishing, options.get("breaker", CircuitBreaker)).registry()
 
 
 def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegistry:
@@ -126,12 +114,13 @@ def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegist
     Raises:
         KeyError: a variable is missing.
     """
-    is_production = env.get("AGENTCTL_ENV") == PRODUCTION
+    backoffice_url = env["RESEARCH_BACKOFFICE_URL"] if is_production(env) else "http://127.0.0.1:9"
+    access = access_from_environment("RESEARCH", env, debug_identity=DEBUG_IDENTITY)
     return production_tools(
         web=McpSessions(env["RESEARCH_MCP_URL"], _tokens(env["RESEARCH_MCP_TOKEN"]), WEB_TOOLS),
-        backoffice_url=env["RESEARCH_BACKOFFICE_URL"] if is_production else "http://127.0.0.1:9",
-        identity=env["RESEARCH_SERVICE_IDENTITY"] if is_production else DEBUG_IDENTITY,
-        database_url=env["RESEARCH_DATABASE_URL"] if is_production else NO_DATABASE,
+        backoffice_url=backoffice_url,
+        identity=access.identity,
+        database_url=access.database_url,
         env=env,
     )
 

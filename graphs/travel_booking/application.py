@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from graphs.common import answers
-from graphs.common.answers import CLAIMS_TABLE
+from graphs.common.answers import CLAIMS_TABLE, claims_in
 from graphs.common.database import Database, Transaction
 from graphs.common.outbound import OUTBOUND_TABLE
 
@@ -35,20 +33,7 @@ def application_database(url: str) -> Database:
     return Database(url, (OUTBOUND_TABLE, CLAIMS_TABLE, _QUOTES, _BOOKINGS, _OUTBOX))
 
 
-def claim_answer(
-    thread: str,
-    interrupt_id: str,
-    answer: object,
-    configurable: Mapping[str, object],
-    env: Mapping[str, str] = os.environ,
-) -> None:
-    """Claims a question in the database of TRAVEL_DATABASE_URL, before `agentctl resume` answers it.
-
-    Raises:
-        AlreadyAnswered: it is claimed; the winner is named.
-        KeyError: the variable is missing.
-    """
-    answers.claim_answer(application_database(env["TRAVEL_DATABASE_URL"]), thread, interrupt_id, answer, configurable)
+claim_answer = claims_in("TRAVEL_DATABASE_URL", application_database)
 
 
 class QuoteBook:

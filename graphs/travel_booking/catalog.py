@@ -5,12 +5,11 @@ Agents choose from what a search found; no model calls a tool. Amounts and dates
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from agentctl.sandbox.registry import ToolRegistry
 from graphs.common.catalog import EffectArguments, ToolSpec, build_registry
 
 MONEY = r"^\d{1,7}\.\d{2}$"
@@ -160,16 +159,4 @@ SPECS = (
     ),
 )
 NAMES = tuple(spec.name for spec in SPECS)
-
-
-def registry_of(functions: Mapping[str, Callable[..., Any]], *, unanswered: Collection[str] = ()) -> ToolRegistry:
-    """Builds a registry that holds every tool of the workflow.
-
-    Args:
-        functions: What runs, by tool name.
-        unanswered: Tools that a sandbox knows by schema and effect only.
-
-    Raises:
-        KeyError: a tool has no function.
-    """
-    return build_registry(SPECS, functions, unanswered=unanswered)
+registry_of = partial(build_registry, SPECS)

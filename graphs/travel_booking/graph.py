@@ -15,7 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import PRODUCTION
+from graphs.common.effects import is_production
 from graphs.travel_booking.model import make_model
 from graphs.travel_booking.nodes.approval import ApprovalNode
 from graphs.travel_booking.nodes.asking import AskingNode
@@ -86,7 +86,7 @@ async def graph(config: RunnableConfig) -> TravelGraph:
 
 def _served(config: RunnableConfig) -> TravelGraph:
     model = config.get("configurable", {}).get("model")
-    if os.environ.get("AGENTCTL_ENV") == PRODUCTION:
+    if is_production(os.environ):
         return build_graph(registry_from_environment(), model=model)
     from sandbox_tools.travel import registry
 

@@ -14,7 +14,7 @@ from langchain_core.tools import ToolException
 from langgraph.config import get_store
 
 from agentctl.sandbox.registry import ToolRegistry
-from graphs.common.effects import NO_DATABASE, PRODUCTION, EffectClient, http_client, json_text
+from graphs.common.effects import EffectClient, access_from_environment, http_client, json_text
 from graphs.common.outbound import OutboundLog
 from graphs.common.owners import caller_of
 from graphs.common.services import CircuitBreaker, Retries, ServiceRefused, ServiceUnavailable
@@ -333,12 +333,9 @@ def registry_from_environment(env: Mapping[str, str] = os.environ) -> ToolRegist
     Raises:
         KeyError: a variable is missing.
     """
-    is_production = env.get("AGENTCTL_ENV") == PRODUCTION
+    access = access_from_environment("TRAVEL", env, debug_identity=DEBUG_IDENTITY)
     return production_tools(
-        env["TRAVEL_BACKOFFICE_URL"],
-        identity=env["TRAVEL_SERVICE_IDENTITY"] if is_production else DEBUG_IDENTITY,
-        database_url=env["TRAVEL_DATABASE_URL"] if is_production else NO_DATABASE,
-        env=env,
+        env["TRAVEL_BACKOFFICE_URL"], identity=access.identity, database_url=access.database_url, env=env
     )
 
 

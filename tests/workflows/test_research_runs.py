@@ -16,12 +16,12 @@ from langgraph.store.memory import InMemoryStore
 
 from agentctl.testing import ScriptedModel, Turn
 from graphs.common.owners import NotTheOwner, caller_of
+from graphs.common.versions import UnknownPrompt
 from graphs.research_report.brief import BadBrief
 from graphs.research_report.middleware.running import TIME_IS_UP
 from graphs.research_report.models import Models, make_models
 from graphs.research_report.policy import CURRENT_POLICY, Policy, load_policies
 from graphs.research_report.preferences import read_preferences, remember_preference
-from graphs.research_report.prompts import UnknownPrompt
 from graphs.research_report.scripts.lead import lead_script
 from graphs.research_report.scripts.search import search_script
 from tests.support.research import (

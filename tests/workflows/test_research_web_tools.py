@@ -325,7 +325,7 @@ def test_a_server_outside_production_serves_the_sandbox_and_in_production_shares
         return tools
 
     monkeypatch.setattr(module, "build_graph", build)
-    module.graph({"configurable": {}})
+    asyncio.run(module.graph({"configurable": {}}))
     assert made[0].answers("publish_report")
     for name, value in {
         "AGENTCTL_ENV": "production",
@@ -337,5 +337,5 @@ def test_a_server_outside_production_serves_the_sandbox_and_in_production_shares
     }.items():
         monkeypatch.setenv(name, value)
     for _ in range(2):
-        module.graph({"configurable": {}})
+        asyncio.run(module.graph({"configurable": {}}))
     assert made[1] is made[2] is not made[0]

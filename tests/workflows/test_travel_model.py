@@ -12,10 +12,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 from agentctl.testing import ScriptedModel, Turn
+from graphs.common.versions import UnknownPrompt
 from graphs.travel_booking.door import say
 from graphs.travel_booking.memory import travellers_namespace
 from graphs.travel_booking.model import make_model
-from graphs.travel_booking.prompts import UnknownPrompt, flights_prompt
+from graphs.travel_booking.prompts import flights_prompt
 from graphs.travel_booking.script import travel_script
 from tests.support.travel import OUT, TRIP, Agency, approve, asked, calls_of, fare, room, traveller
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,8 @@ def test_stubs_answer_with_the_fields_of_production(agency: Agency) -> None:
 
 
 def test_a_server_outside_production_serves_the_sandbox() -> None:
-    assert set(graph({"configurable": {}}).nodes) >= {"intake", "approval", "capture", "ticketing", "publish"}
+    served = asyncio.run(graph({"configurable": {}}))
+    assert set(served.nodes) >= {"intake", "approval", "capture", "ticketing", "publish"}
 
 
 def test_the_readme_draws_the_graph_as_it_is() -> None:

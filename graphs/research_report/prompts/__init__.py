@@ -6,12 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from graphs.common.versions import read_prompt
+
 Role = Literal["lead", "search", "critique"]
 _FOLDER = Path(__file__).parent
-
-
-class UnknownPrompt(LookupError):
-    """There is no prompt of that version."""
 
 
 @cache
@@ -21,9 +19,4 @@ def prompt(role: Role, version: str) -> str:
     Raises:
         UnknownPrompt: there is no such version.
     """
-    path = _FOLDER / f"{role}-{version}.md"
-    if not path.is_file():
-        raise UnknownPrompt(
-            f"there is no prompt {path.stem}; there are {', '.join(sorted(p.stem for p in _FOLDER.glob('*.md')))}"
-        )
-    return path.read_text(encoding="utf-8")
+    return read_prompt(_FOLDER, f"{role}-{version}")

@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import yaml
+from graphs.common.versions import read_policies
 
 CURRENT_POLICY = "2026-11"
 _FOLDER = Path(__file__).parent
@@ -49,8 +49,7 @@ class Policy:
 
 def load_policies(folder: Path = _FOLDER) -> dict[str, Policy]:
     """Reads every version of the policy, by version."""
-    documents = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.yaml"))]
-    return {document["version"]: _policy(document) for document in documents}
+    return read_policies(folder, _policy)
 
 
 def _policy(document: Mapping[str, Any]) -> Policy:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from graphs.common.versions import read_prompt
+
 CURRENT_FLIGHTS_PROMPT = "v2"
 CURRENT_HOTELS_PROMPT = "v2"
 _FOLDER = Path(__file__).parent
 
 
-class UnknownPrompt(LookupError):
-    """There is no prompt of that version."""
-
-
 def intake_prompt(today: str) -> str:
     """Returns the prompt that reads travellers' messages."""
-    return _read("intake").format(today=today)
+    return read_prompt(_FOLDER, "intake").format(today=today)
 
 
 def flights_prompt(version: str) -> str:
@@ -24,7 +22,7 @@ def flights_prompt(version: str) -> str:
     Raises:
         UnknownPrompt: there is no such version.
     """
-    return _read(f"flights-{version}")
+    return read_prompt(_FOLDER, f"flights-{version}")
 
 
 def hotels_prompt(version: str) -> str:
@@ -33,12 +31,4 @@ def hotels_prompt(version: str) -> str:
     Raises:
         UnknownPrompt: there is no such version.
     """
-    return _read(f"hotels-{version}")
-
-
-def _read(name: str) -> str:
-    path = _FOLDER / f"{name}.md"
-    if not path.is_file():
-        known = ", ".join(sorted(each.stem for each in _FOLDER.glob("*.md")))
-        raise UnknownPrompt(f"there is no prompt {name}; there are {known}")
-    return path.read_text(encoding="utf-8")
+    return read_prompt(_FOLDER, f"hotels-{version}")
