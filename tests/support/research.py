@@ -17,8 +17,9 @@ from langgraph.types import Command
 from agentctl.sandbox.registry import ToolRegistry
 from fixtures.backoffice import BackOffice, running
 from fixtures.backoffice.publishing import IDENTITY
+from fixtures.incidents.production import tool_options
 from graphs.common.effects import http_client, json_text
-from graphs.common.services import CircuitBreaker, Retries, ServiceUnavailable
+from graphs.common.services import Retries, ServiceUnavailable
 from graphs.research_report.graph import ResearchGraph, build_graph
 from graphs.research_report.models import make_models
 from graphs.research_report.notes import Note, read_notes, sha256
@@ -30,7 +31,6 @@ from graphs.research_report.traffic import Traffic
 from graphs.research_report.web.pages import source_id
 
 TODAY = "2026-11-30"
-PRODUCTION_ENV = {"AGENTCTL_ENV": "production"}
 REVIEWER = {"actor": "rev-1", "actor_role": "report_reviewer"}
 APPROVE = {"decisions": [{"type": "approve"}]}
 QUESTION = "How far is shore power in Norhaven?"
@@ -125,18 +125,14 @@ class ResearchWorld:
     def tools(self, **options: Any) -> ToolRegistry:
         """The production registry; it never waits, and keeps no pages between calls."""
         still = Traffic(load_policies()[CURRENT_POLICY], clock=_Growing(), sleep=lambda _: None)
-        defaults: dict[str, Any] = {
+        usual = {
+            **tool_options(self.http, identity=IDENTITY, database_url=self.database_url),
             "web": self.web,
             "backoffice_url": self.backoffice.url,
-            "identity": IDENTITY,
-            "database_url": self.database_url,
-            "env": PRODUCTION_ENV,
-            "http": self.http,
             "traffic": still,
             "retries": Retries(sleep=lambda _: None),
-            "breaker": lambda: CircuitBreaker(threshold=100),
         }
-        return production_tools(**{**defaults, **options})
+        return production_tools(**{**usual, **options})
 
     def graph(self, saver: BaseCheckpointSaver[Any], **options: Any) -> ResearchGraph:
         """The workflow over the production tools, with a checkpointer."""

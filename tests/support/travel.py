@@ -18,7 +18,9 @@ from langgraph.types import Command
 from agentctl.sandbox.registry import ToolRegistry
 from fixtures.backoffice import BackOffice, running
 from fixtures.backoffice.travel import IDENTITY, put_fares, put_payment_method, put_rooms
-from graphs.common.services import CircuitBreaker, Retries
+from fixtures.incidents.production import tool_options
+from graphs.common.effects import http_client
+from graphs.common.services import Retries
 from graphs.travel_booking.door import say
 from graphs.travel_booking.graph import TravelGraph, build_graph
 from graphs.travel_booking.limits import SupplierLimits
@@ -26,7 +28,6 @@ from graphs.travel_booking.model import make_model
 from graphs.travel_booking.tools import production_tools
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
-PRODUCTION_ENV = {"AGENTCTL_ENV": "production"}
 OUT, BACK = "2026-12-10", "2026-12-13"
 TRIP = f"A trip from Lisbon to Oslo, leaving {OUT}, back {BACK}."
 CARD = "pm_visa"
@@ -54,16 +55,12 @@ class Agency:
 
     def tools(self, **options: Any) -> ToolRegistry:
         """The production registry; its retries do not wait."""
-        defaults: dict[str, Any] = {
-            "identity": IDENTITY,
-            "database_url": self.database_url,
-            "env": PRODUCTION_ENV,
-            "http": self.http,
+        usual = {
+            **tool_options(self.http, identity=IDENTITY, database_url=self.database_url),
             "retries": Retries(sleep=lambda _: None),
-            "breaker": lambda: CircuitBreaker(threshold=100),
             "limits": SupplierLimits(per_minute=6000),
         }
-        return production_tools(self.backoffice.url, **{**defaults, **options})
+        return production_tools(self.backoffice.url, **{**usual, **options})
 
     def graph(
         self,
@@ -92,18 +89,12 @@ class Agency:
 @contextmanager
 def agency_world(folder: Path) -> Iterator[Agency]:
     """Runs a back office with one fare, one room and one payment method."""
-    with running(folder / "backoffice.sqlite") as backoffice, _client(backoffice.url) as http:
+    with running(folder / "backoffice.sqlite") as backoffice, http_client(backoffice.url, identity=IDENTITY) as http:
         agency = Agency(backoffice, folder, http)
         put_payment_method(backoffice, CARD)
         agency.fares("aurora", fare("au-1"))
         agency.rooms(room("grand"))
         yield agency
-
-
-def _client(url: str) -> httpx.Client:
-    """Plain HTTP on loopback: without `verify=False` each test would load every root certificate first."""
-    headers = {"X-Service-Identity": IDENTITY}
-    return httpx.Client(base_url=url, headers=headers, timeout=5.0, trust_env=False, verify=False)
 
 
 def fare(offer_id: str, total: str = "200.00", **more: Any) -> dict[str, Any]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 
+from tests.support.killed import Killed
 from tests.support.research import (
     PRICE,
     ResearchWorld,
@@ -24,8 +19,8 @@ from tests.support.research import (
     research,
     research_world,
 )
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.support.stored import is_postgres
+from tests.support.stores import saver_at
 
 
 @pytest.fixture
@@ -35,33 +30,22 @@ def world(tmp_path: Path) -> Iterator[ResearchWorld]:
         yield running
 
 
-def _saver(url: str) -> Any:
-    return PostgresSaver.from_conn_string(url) if url.startswith("postgres") else SqliteSaver.from_conn_string(url)
-
-
 @pytest.mark.real_process
 @pytest.mark.parametrize(
-    ("store", "when", "keys"),
+    ("store_url", "when", "keys"),
     [("sqlite", "before-row", "expired"), ("postgres", "before-row", "expired"), ("sqlite", "after-row", "kept")],
+    indirect=["store_url"],
 )
 def test_after_kill_9_the_thread_resumes_and_the_report_was_published_once(
-    world: ResearchWorld, tmp_path: Path, request: pytest.FixtureRequest, store: str, when: str, keys: str
+    world: ResearchWorld, killed: Killed, store_url: str, when: str, keys: str
 ) -> None:
-    url = str(tmp_path / "store.sqlite") if store == "sqlite" else str(request.getfixturevalue("fresh_postgres_url"))
-    database = url if store == "postgres" else world.database_url
-    died = subprocess.run(
-        [sys.executable, "-m", "tests.support.dying_research", url, database, world.backoffice.url, when],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert died.returncode == -signal.SIGKILL, died.stderr
+    database_url = store_url if is_postgres(store_url) else world.database_url
+    killed("dying_research", store_url, database_url, world.backoffice.url, when)
     assert len(world.published("t")) == 1
     if keys == "expired":
         world.backoffice.expire_keys()
-    with _saver(url) as saver:
-        graph = world.graph(saver, tools=world.tools(database_url=database))
+    with saver_at(store_url) as saver:
+        graph = world.graph(saver, tools=world.tools(database_url=database_url))
         assert graph.get_state(analyst()).next == ("tools",)
         state = graph.invoke(None, analyst(), durability="sync")
         assert graph.get_state(analyst()).values["outcome"] == "published"
@@ -92,8 +76,8 @@ def test_a_worker_that_dies_while_subagents_search_loses_no_finished_search(worl
 
 def test_a_thread_that_was_parked_resumes_in_another_process(world: ResearchWorld, tmp_path: Path) -> None:
     url = str(tmp_path / "parked.sqlite")
-    with _saver(url) as saver:
+    with saver_at(url) as saver:
         research(world.graph(saver), analyst(), brief(PRICE))
-    with _saver(url) as saver:
+    with saver_at(url) as saver:
         graph = world.graph(saver, tools=world.tools())
         assert [finding.confidence for finding in offered(graph, analyst()).findings] == ["medium"]

@@ -5,17 +5,13 @@ from __future__ import annotations
 import gzip
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.store.postgres import PostgresStore
-from langgraph.store.sqlite import SqliteStore
 
 from graphs.common.answers import AnswerClaims, answer
 from graphs.common.deletion import delete_case
@@ -37,6 +33,7 @@ from tests.support.research import (
     resume,
     reviewer,
 )
+from tests.support.stored import is_postgres, rows_naming
 
 ROWS = Path(__file__).parent / "rows" / "research_report_v1.sql.gz"
 
@@ -48,51 +45,15 @@ def world(tmp_path: Path) -> Iterator[ResearchWorld]:
         yield running
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where checkpoints and memory are."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    return str(request.getfixturevalue("fresh_postgres_url"))
-
-
-def _is_postgres(url: str) -> bool:
-    return url.startswith("postgres")
-
-
-@pytest.fixture
-def stores(store_url: str) -> Iterator[tuple[Any, Any]]:
-    """A stock saver and memory store on it, set up."""
-    kinds: tuple[Any, Any] = (PostgresSaver, PostgresStore) if _is_postgres(store_url) else (SqliteSaver, SqliteStore)
-    with ExitStack() as stack:
-        saver, memory = (stack.enter_context(kind.from_conn_string(store_url)) for kind in kinds)
-        saver.setup()
-        memory.setup()
-        yield saver, memory
-
-
 def _n_rows_naming(url: str, text: str) -> int:
-    """How many rows of a database hold a text, in any column of any table."""
-    listing = (
-        "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        if _is_postgres(url)
-        else "SELECT name FROM sqlite_master WHERE type = 'table'"
-    )
-    with closing(psycopg.connect(url) if _is_postgres(url) else sqlite3.connect(url)) as connection:
-        tables = [row[0] for row in connection.execute(listing).fetchall()]
-        rows = [row for table in tables for row in connection.execute(f'SELECT * FROM "{table}"').fetchall()]
-    return sum(any(text in _text(value) for value in row) for row in rows)
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return sum(rows_naming(url, text).values())
 
 
 def test_deleting_a_job_leaves_nothing_of_it_in_any_table(
     world: ResearchWorld, stores: tuple[Any, Any], store_url: str
 ) -> None:
     saver, memory = stores
-    database_url = store_url if _is_postgres(store_url) else world.database_url
+    database_url = store_url if is_postgres(store_url) else world.database_url
     remember_preference(memory, caller_of({"tenant": "acme", "user_id": "u-gone"}), "audience", "nobody")
     graph = world.graph(saver, memory=memory, tools=world.tools(database_url=database_url))
     research(graph, analyst("job-gone", user_id="u-gone"), brief(PRICE))

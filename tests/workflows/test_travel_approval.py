@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from fixtures.backoffice.travel import change_hold, put_payment_method
 from graphs.common.answers import AlreadyAnswered, AnswerClaims
 from graphs.common.owners import NotTheOwner
 from graphs.travel_booking.application import application_database
 from graphs.travel_booking.door import reply, say
+from tests.support.stored import is_postgres
+from tests.support.stores import saver_at
 from tests.support.travel import NOW, TRIP, Agency, approve, asked, fare, quoted, resume, room, traveller
 
 APPROVED = {"approved": True, "quote_version": 1}
@@ -212,21 +211,9 @@ def test_the_same_quote_of_the_same_state_keeps_its_version_and_another_gets_a_n
     assert asked(graph, traveller("t"))["quote_version"] == 2, "an approval of quote 1 fits no other branch's quote"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A store that several connections can use at once."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    return str(request.getfixturevalue("fresh_postgres_url"))
-
-
-def _saver(url: str) -> Any:
-    return PostgresSaver.from_conn_string(url) if url.startswith("postgres") else SqliteSaver.from_conn_string(url)
-
-
 def test_of_two_approvals_at_once_one_wins_and_the_trip_is_paid_for_once(agency: Agency, store_url: str) -> None:
-    database_url = store_url if store_url.startswith("postgres") else agency.database_url
-    with _saver(store_url) as saver:
+    database_url = store_url if is_postgres(store_url) else agency.database_url
+    with saver_at(store_url) as saver:
         saver.setup()
         graph = agency.graph(saver, tools=agency.tools(database_url=database_url))
         say(graph, traveller("t"), TRIP)
@@ -235,7 +222,7 @@ def test_of_two_approvals_at_once_one_wins_and_the_trip_is_paid_for_once(agency:
     outcomes: dict[int, Any] = {}
 
     def run(number: int) -> None:
-        with _saver(store_url) as own:
+        with saver_at(store_url) as own:
             graph = agency.graph(own, tools=agency.tools(database_url=database_url))
             claims = AnswerClaims(application_database(database_url))
             together.wait(timeout=30)

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.postgres import PostgresSaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 
 from fixtures.backoffice.travel import IDENTITY
 from graphs.common.answers import AnswerClaims, recover
@@ -22,33 +14,12 @@ from graphs.travel_booking.door import say
 from graphs.travel_booking.operations.notifications import backoffice_notifier, notification_consumer
 from graphs.travel_booking.operations.outbox import Outbox, relay
 from graphs.travel_booking.operations.reconciliation import reconcile, transactions_of
+from tests.support.killed import Killed
+from tests.support.stored import is_postgres
+from tests.support.stores import saver_at
 from tests.support.travel import TRIP, Agency, approve, quoted, traveller
 
-REPOSITORY = Path(__file__).parents[2]
 ONE_OF_EACH = {"fare_hold": 1, "room_hold": 1, "capture": 1, "flight_booking": 1, "hotel_booking": 1}
-
-
-@pytest.fixture
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The checkpoint store."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    return str(request.getfixturevalue("fresh_postgres_url"))
-
-
-def _saver(url: str) -> Any:
-    return PostgresSaver.from_conn_string(url) if url.startswith("postgres") else SqliteSaver.from_conn_string(url)
-
-
-def _killed(*arguments: str) -> None:
-    died = subprocess.run(
-        [sys.executable, "-m", "tests.support.dying_travel", *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert died.returncode == -signal.SIGKILL, died.stderr
 
 
 @pytest.mark.real_process
@@ -63,17 +34,17 @@ def _killed(*arguments: str) -> None:
     indirect=["store_url"],
 )
 def test_after_kill_9_the_trip_resumes_and_every_effect_was_done_once(
-    agency: Agency, store_url: str, operation: str, when: str, keys: str, stopped_at: str
+    agency: Agency, killed: Killed, store_url: str, operation: str, when: str, keys: str, stopped_at: str
 ) -> None:
-    database_url = store_url if store_url.startswith("postgres") else agency.database_url
-    with _saver(store_url) as saver:
+    database_url = store_url if is_postgres(store_url) else agency.database_url
+    with saver_at(store_url) as saver:
         saver.setup()
         say(agency.graph(saver, tools=agency.tools(database_url=database_url)), traveller("t"), TRIP)
-    _killed(store_url, database_url, agency.backoffice.url, operation, when)
+    killed("dying_travel", store_url, database_url, agency.backoffice.url, operation, when)
     assert len(agency.effects("capture")) == 1
     if keys == "expired":
         agency.backoffice.expire_keys()
-    with _saver(store_url) as saver:
+    with saver_at(store_url) as saver:
         graph = agency.graph(saver, tools=agency.tools(database_url=database_url))
         stopped = graph.get_state(traveller("t"))
         assert stopped.next == (stopped_at,)
@@ -88,9 +59,11 @@ def test_after_kill_9_the_trip_resumes_and_every_effect_was_done_once(
 
 
 @pytest.mark.real_process
-def test_a_relay_killed_between_sending_and_marking_sends_again_and_the_traveller_is_told_once(agency: Agency) -> None:
+def test_a_relay_killed_between_sending_and_marking_sends_again_and_the_traveller_is_told_once(
+    agency: Agency, killed: Killed
+) -> None:
     approve(quoted(agency, InMemorySaver()), traveller("t"))
-    _killed("-", agency.database_url, agency.backoffice.url, "relay", "-")
+    killed("dying_relay", agency.database_url, agency.backoffice.url)
     assert len(agency.effects("notification")) == 1
     outbox = Outbox(application_database(agency.database_url))
     assert [event.id for event in outbox.unsent()] == ["t:publish:1:trip_booked"]

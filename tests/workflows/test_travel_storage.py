@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.store.postgres import PostgresStore
-from langgraph.store.sqlite import SqliteStore
 
 from fixtures.backoffice.travel import put_payment_method
 from graphs.common.answers import AnswerClaims
@@ -28,25 +25,6 @@ ROWS = Path(__file__).parent / "rows" / "travel_booking_v1.sql"
 CARD_NUMBER, CODE, PASSPORT = "4111111111111111", "737", "C01X00T47"
 TOLD = f"{TRIP} My card is {CARD_NUMBER}, CVV {CODE}, passport number {PASSPORT}."
 SPACED = "4111 1111 1111 1111"
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where checkpoints and memory are."""
-    if request.param == "sqlite":
-        return str(tmp_path / "store.sqlite")
-    return str(request.getfixturevalue("fresh_postgres_url"))
-
-
-@pytest.fixture
-def stores(store_url: str) -> Iterator[tuple[Any, Any]]:
-    """A stock saver and memory store on it, set up."""
-    kinds: tuple[Any, Any] = (PostgresSaver, PostgresStore) if is_postgres(store_url) else (SqliteSaver, SqliteStore)
-    with ExitStack() as stack:
-        saver, memory = (stack.enter_context(kind.from_conn_string(store_url)) for kind in kinds)
-        saver.setup()
-        memory.setup()
-        yield saver, memory
 
 
 def _found(urls: set[str], text: str) -> int:
