@@ -35,6 +35,14 @@ def threads(office: BackOffice, production: Path) -> Mapping[str, SeededThread]:
     return {thread.thread: thread for thread in seed(str(production), office, n_ordinary=6)}
 
 
+@pytest.fixture(scope="module")
+def elsewhere(office: BackOffice, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, SeededThread]:
+    """Every incident in a world put right, as THREAD.2, and the same mistake on another route, as THREAD.3."""
+    store = tmp_path_factory.mktemp("elsewhere") / "prod.sqlite"
+    cases = [*map(_put_right, INCIDENTS.values()), *map(_on_another_route, INCIDENTS.values())]
+    return {thread.thread: thread for thread in seed(str(store), office, incidents=cases, n_ordinary=0)}
+
+
 def test_there_are_five_incidents_with_the_verdicts_they_were_written_for() -> None:
     assert {name: incident.experiment.expected["verdict"] for name, incident in INCIDENTS.items()} == {
         "wrong-dates": "tool_data",
@@ -54,20 +62,16 @@ def test_the_trip_really_came_out_wrong(threads: Mapping[str, SeededThread], nam
 
 
 @pytest.mark.parametrize("name", sorted(INCIDENTS))
-def test_with_the_world_put_right_the_trip_comes_out_right(office: BackOffice, tmp_path: Path, name: str) -> None:
+def test_with_the_world_put_right_the_trip_comes_out_right(elsewhere: Mapping[str, SeededThread], name: str) -> None:
     incident = INCIDENTS[name]
-    case = dataclasses.replace(incident.case, thread=f"{incident.thread}.2")
-    right = dataclasses.replace(incident, case=case, earlier=None, settings={}, faults=())
-    (thread,) = seed(str(tmp_path / "prod.sqlite"), office, incidents=[right], n_ordinary=0)
-    assert incident.right_reply in thread.reply
+    assert incident.right_reply in elsewhere[f"{incident.thread}.2"].reply
 
 
 @pytest.mark.parametrize("name", sorted(INCIDENTS))
-def test_another_traveller_meets_the_same_mistake_elsewhere(office: BackOffice, tmp_path: Path, name: str) -> None:
+def test_another_traveller_meets_the_same_mistake_elsewhere(elsewhere: Mapping[str, SeededThread], name: str) -> None:
     """So nothing knows an incident by its literals."""
-    elsewhere = _elsewhere(INCIDENTS[name], "Oporto", "Aarhus", f"u-x-{name}")
-    seeded = seed(str(tmp_path / "prod.sqlite"), office, incidents=[elsewhere], n_ordinary=0)
-    assert elsewhere.wrong_reply in seeded[-1].reply
+    incident = INCIDENTS[name]
+    assert incident.wrong_reply in elsewhere[f"{incident.thread}.3"].reply
 
 
 def test_what_the_earlier_thread_left_in_memory_is_the_opposite_of_what_was_said(
@@ -111,8 +115,14 @@ def test_every_booked_trip_was_charged_once_for_each_quote_that_was_approved(
     assert office.alerts() == []
 
 
-def _elsewhere(incident: Incident, origin: str, destination: str, user_id: str) -> Incident:
+def _put_right(incident: Incident) -> Incident:
+    case = dataclasses.replace(incident.case, thread=f"{incident.thread}.2")
+    return dataclasses.replace(incident, case=case, earlier=None, settings={}, faults=())
+
+
+def _on_another_route(incident: Incident) -> Incident:
     """The same mistake on another route, with other offers, for another traveller."""
+    origin, destination, user_id = "Oporto", "Aarhus", f"u-x-{incident.name}"
 
     def renamed(text: str) -> str:
         return text.replace(incident.case.origin, origin).replace(incident.case.destination, destination)
