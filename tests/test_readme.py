@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from agentctl.cli.commands import build
-from agentctl.experiments.statistics import fisher_exact, wilson_interval
+from agentctl.experiments.judging.statistics import fisher_exact, wilson_interval
 from agentctl.testing import run_cli
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ import pytest
 from agentctl.datasets.branch import Branch
 from agentctl.datasets.examples import read_examples
 from agentctl.errors import Refused
-from agentctl.experiments.diff import diff_tips, read_tip
+from agentctl.experiments.comparing.diff import diff_tips, read_tip
 from agentctl.records.runs import ForkReport, RunReport
 from agentctl.stores.base import Reader
 from agentctl.stores.copying.execute import copy

@@ -18,12 +18,12 @@ from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 
 from agentctl.errors import NotFound
-from agentctl.experiments.checks import Clause, parse_inline
+from agentctl.experiments.comparing.turn import recorded_results, turn_of, turn_start
 from agentctl.experiments.diagnose import diagnose
 from agentctl.experiments.experiment import Experiment, Target
-from agentctl.experiments.forms import parse_forms
+from agentctl.experiments.forking.forms import parse_forms
+from agentctl.experiments.judging.checks import Clause, parse_inline
 from agentctl.experiments.prepare import seen_tip
-from agentctl.experiments.turn import recorded_results, turn_of, turn_start
 from agentctl.records.runs import DiagnoseReport
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.effects import Effects

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from agentctl.experiments.diff import diff_tips, read_tip
+from agentctl.experiments.comparing.diff import diff_tips, read_tip
 from agentctl.stores.copying.execute import copy
 from agentctl.stores.copying.selection import for_copy
 from agentctl.stores.open import open_reader, open_writer

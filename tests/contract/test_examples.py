@@ -20,7 +20,7 @@ from agentctl.datasets.folder import example_object, example_of
 from agentctl.datasets.recorded import bad_results, read_sites
 from agentctl.errors import NotFound
 from agentctl.experiments.fork import fork
-from agentctl.experiments.forms import parse_forms
+from agentctl.experiments.forking.forms import parse_forms
 from agentctl.records.datasets import Example
 from agentctl.stores.open import open_reader
 from agentctl.stores.reading.lineage import read_lineage, read_tree

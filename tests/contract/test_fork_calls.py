@@ -15,8 +15,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from agentctl.errors import Ambiguous, NotFound, Refused, UsageError
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.fork import fork
-from agentctl.experiments.forms import Forms, parse_forms
-from agentctl.experiments.point import read_point
+from agentctl.experiments.forking.forms import Forms, parse_forms
+from agentctl.experiments.forking.point import read_point
 from agentctl.records.runs import ForkReport, RunReport
 from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.reading.lineage import head_id

@@ -23,7 +23,7 @@ from langgraph.types import Command, interrupt
 from agentctl.errors import Ambiguous, NotFound, Refused, UsageError
 from agentctl.experiments.experiment import DebugStore, Experiment, Target
 from agentctl.experiments.fork import fork
-from agentctl.experiments.forms import parse_forms
+from agentctl.experiments.forking.forms import parse_forms
 from agentctl.experiments.replay import replay
 from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.open import open_reader, open_writer

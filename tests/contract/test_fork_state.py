@@ -19,7 +19,7 @@ from langgraph.types import Command, Send, interrupt
 from agentctl.errors import Ambiguous, Refused, UsageError
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.fork import fork
-from agentctl.experiments.forms import Forms, parse_forms
+from agentctl.experiments.forking.forms import Forms, parse_forms
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import ForkReport, RunReport
 from agentctl.stores.reading.lineage import head_id

@@ -11,7 +11,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from pydantic import BaseModel, Field
 
 from agentctl.errors import UsageError
-from agentctl.experiments.graph_input import check_input, input_keys
+from agentctl.experiments.workflows.graph_input import check_input, input_keys
 from tests.strangers.graphs import deep_agent
 
 

@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.managed import RemainingSteps
 from langgraph.types import Command, StateUpdate
 
-from agentctl.experiments.graph_parts import (
+from agentctl.experiments.runs.graph_parts import (
     channels_of,
     command_ends,
     going_to,

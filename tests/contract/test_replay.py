@@ -15,8 +15,8 @@ from langgraph.types import Send, interrupt
 
 from agentctl.errors import NotFound, Refused
 from agentctl.experiments.experiment import Target
-from agentctl.experiments.observed import Observed
 from agentctl.experiments.replay import replay
+from agentctl.experiments.runs.observed import Observed
 from agentctl.records.runs import Plan
 from agentctl.stores.reading.lineage import head_id
 from tests.catalog import config_of

@@ -15,7 +15,7 @@ from agentctl.datasets.export import with_reference
 from agentctl.datasets.folder import example_object, example_of
 from agentctl.datasets.rerun import Outcome, rerun
 from agentctl.errors import DecodeError, NotFound, UsageError
-from agentctl.experiments.running import Limits
+from agentctl.experiments.runs.running import Limits
 from agentctl.records.datasets import Example, Reference
 from tests.support.examples import examples_of
 

@@ -17,8 +17,8 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import CachePolicy, Send, interrupt
 
-from agentctl.experiments.running import Ended, Limits, RunJob, run_all
-from agentctl.experiments.savers import open_saver
+from agentctl.experiments.runs.running import Ended, Limits, RunJob, run_all
+from agentctl.experiments.runs.savers import open_saver
 
 QUICK = Limits(timeout_s=30, max_steps=20)
 

@@ -17,9 +17,9 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 from agentctl.errors import UsageError
-from agentctl.experiments.running import Ended, Limits, RunJob, run_all
-from agentctl.experiments.savers import open_saver
-from agentctl.experiments.streaming import Streamed, parse_modes
+from agentctl.experiments.runs.running import Ended, Limits, RunJob, run_all
+from agentctl.experiments.runs.savers import open_saver
+from agentctl.experiments.runs.streaming import Streamed, parse_modes
 from agentctl.records.streams import STREAM_MODES, StreamEvent, StreamMode
 from tests.strangers.graphs import deep_agent
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from agentctl.errors import Refused, StoreError
-from agentctl.experiments.thread_locks import Holder, only_run
+from agentctl.experiments.workflows.thread_locks import Holder, only_run
 
 AT = datetime(2026, 11, 30, 17, 3, 5, tzinfo=UTC)
 MARIA = Holder("maria (root@host-1)", "resume", AT)

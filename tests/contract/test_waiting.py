@@ -13,8 +13,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
 from agentctl.errors import Refused
-from agentctl.experiments.waiting import find_answered
-from agentctl.experiments.workflow_runs import Workflow, WorkflowStore, resume_workflow, run_workflow
+from agentctl.experiments.workflows.runs import Workflow, WorkflowStore, resume_workflow, run_workflow
+from agentctl.experiments.workflows.waiting import find_answered
 from agentctl.stores.open import open_reader
 from agentctl.stores.reading.state import read_values
 

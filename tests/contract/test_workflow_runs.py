@@ -22,9 +22,9 @@ from langgraph.store.sqlite import SqliteStore
 from langgraph.types import interrupt
 
 from agentctl.errors import NotFound, Refused, UsageError
-from agentctl.experiments.answered import find_answerer
-from agentctl.experiments.departures import Departure
-from agentctl.experiments.workflow_runs import (
+from agentctl.experiments.runs.answered import find_answerer
+from agentctl.experiments.workflows.departures import Departure
+from agentctl.experiments.workflows.runs import (
     Watch,
     Workflow,
     WorkflowStore,

@@ -10,7 +10,7 @@ from typing import Any
 
 from langgraph.graph import START, MessagesState, StateGraph
 
-from agentctl.experiments.debug_threads import make_copies
+from agentctl.experiments.runs.debug_threads import make_copies
 from agentctl.stores.base import CopyPlan
 from agentctl.stores.copying.selection import for_replay
 from agentctl.stores.open import open_reader

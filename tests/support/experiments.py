@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agentctl.experiments.experiment import DebugStore, Experiment, Target
-from agentctl.experiments.running import Limits
+from agentctl.experiments.runs.running import Limits
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.effects import Effects
 from agentctl.stores.base import Reader

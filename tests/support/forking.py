@@ -13,7 +13,7 @@ import pytest
 
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.fork import fork
-from agentctl.experiments.forms import parse_forms
+from agentctl.experiments.forking.forms import parse_forms
 from agentctl.experiments.replay import replay
 from agentctl.records.runs import ForkReport, ReplayReport
 from agentctl.revisions.grammar import parse_revision

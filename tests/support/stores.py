@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.postgres import PostgresStore
@@ -28,3 +29,17 @@ def stores_at(url: str) -> Iterator[tuple[Any, Any]]:
         saver.setup()
         memory.setup()
         yield saver, memory
+
+
+def copied(saver: InMemorySaver, thread: str, name: str) -> InMemorySaver:
+    """A saver of its own that holds a thread of another one under another name."""
+    own = InMemorySaver()
+    for namespace, checkpoints in saver.storage[thread].items():
+        own.storage[name][namespace].update(checkpoints)
+    for (of, namespace, checkpoint), writes in saver.writes.items():
+        if of == thread:
+            own.writes[name, namespace, checkpoint] = dict(writes)
+    for (of, namespace, channel, version), blob in saver.blobs.items():
+        if of == thread:
+            own.blobs[name, namespace, channel, version] = blob
+    return own

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from agentctl.errors import GraphFailed, NotFound, UsageError
-from agentctl.experiments.checks import parse_checks, parse_inline
-from agentctl.experiments.observed import Observed
+from agentctl.experiments.judging.checks import parse_checks, parse_inline
+from agentctl.experiments.runs.observed import Observed
 from agentctl.records.runs import ToolCallReport
 
 REFUND = ToolCallReport("issue_refund", {"order_id": "A1", "amount": 120.0}, "c3", "blocked")

@@ -1,7 +1,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 
-from agentctl.experiments.diff import Tip, diff_tips
+from agentctl.experiments.comparing.diff import Tip, diff_tips
 from agentctl.records.copies import Place
 from agentctl.records.diffs import ABSENT, Change
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentctl.errors import RevisionSyntaxError, UsageError
-from agentctl.experiments.forms import Answer, Assign, Forms, MemoryItemForm, NewInput, Patch, parse_forms
-from agentctl.experiments.paths import parse_path, path_text
+from agentctl.experiments.forking.forms import Answer, Assign, Forms, MemoryItemForm, NewInput, Patch, parse_forms
+from agentctl.experiments.forking.paths import parse_path, path_text
 
 
 def forms(**given: Any) -> Forms:

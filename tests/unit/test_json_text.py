@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentctl.errors import Ambiguous, UsageError
-from agentctl.experiments.json_text import compact, patch_content
-from agentctl.experiments.paths import Path
+from agentctl.experiments.forking.json_text import compact, patch_content
+from agentctl.experiments.forking.paths import Path
 
 
 def patched(content: object, path: Path, value: object) -> tuple[object, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentctl.experiments.pairing import new_problems, pair_messages, problems
+from agentctl.experiments.forking.pairing import new_problems, pair_messages, problems
 from agentctl.records.messages import Message, ToolCall
 
 

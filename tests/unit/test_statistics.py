@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentctl.experiments.statistics import fisher_exact, runs_that_would_tell, wilson_interval
+from agentctl.experiments.judging.statistics import fisher_exact, runs_that_would_tell, wilson_interval
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentctl.experiments.values_diff import changes, same
+from agentctl.experiments.comparing.values_diff import changes, same
 from agentctl.records.diffs import ABSENT, Change
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=True) | st.text(max_size=5)

@@ -1,7 +1,7 @@
 import pytest
 
-from agentctl.experiments.statistics import wilson_interval
-from agentctl.experiments.verdict import Evidence, Untried, decide, group_replies
+from agentctl.experiments.judging.statistics import wilson_interval
+from agentctl.experiments.judging.verdict import Evidence, Untried, decide, group_replies
 from agentctl.records.runs import RunGroup, RunReport, RunStatus, Substitution, Usage
 
 ANSWER = Substitution("--patch lookup_order:status", ("lookup_order", "c1"), "status")

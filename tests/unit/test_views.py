@@ -11,9 +11,9 @@ import pytest
 from agentctl.config.origins import Origin
 from agentctl.config.views import read_view
 from agentctl.errors import ConfigError
-from agentctl.experiments.diff import Tip, diff_tips
-from agentctl.experiments.view_functions import OPTIONS
-from agentctl.experiments.views import compare, in_words, plain_path, read_view_of
+from agentctl.experiments.comparing.diff import Tip, diff_tips
+from agentctl.experiments.comparing.view_functions import OPTIONS
+from agentctl.experiments.comparing.views import compare, in_words, plain_path, read_view_of
 from agentctl.records.copies import Place
 from agentctl.records.views import FORMATS, FUNCTIONS, Reading, Shown, View, ViewChange
 from agentctl.render.diff import body, human

@@ -17,6 +17,7 @@ from graphs.common.effects import NotProduction, application_database, http_clie
 from graphs.common.owners import NotTheOwner, caller_of
 from graphs.common.services import ServiceUnavailable
 from graphs.research_report.application import claim_answer
+from graphs.research_report.graph import ResearchGraph
 from graphs.research_report.models import make_models
 from graphs.research_report.policy import CURRENT_POLICY, load_policies
 from graphs.research_report.report import report_sha256
@@ -41,6 +42,7 @@ from tests.support.research import (
     resume,
     reviewer,
 )
+from tests.support.stores import copied
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,21 @@ def world(module_world: ResearchWorld) -> Iterator[ResearchWorld]:
 def thread(request: pytest.FixtureRequest) -> str:
     """A thread of the test's own: all of them publish at one back office."""
     return str(request.node.name)
+
+
+@pytest.fixture(scope="module")
+def parked(module_world: ResearchWorld) -> InMemorySaver:
+    """A thread that waits for the review of its report on berths: tests take copies of it."""
+    module_world.web.hold(*norhaven())
+    saver = InMemorySaver()
+    research(module_world.graph(saver), analyst("parked"), brief(BERTHS))
+    return saver
+
+
+@pytest.fixture
+def graph(world: ResearchWorld, parked: InMemorySaver, thread: str) -> ResearchGraph:
+    """The workflow, with a copy of the parked thread as the test's own."""
+    return world.graph(copied(parked, "parked", thread))
 
 
 def args_of(question: dict[str, Any]) -> dict[str, Any]:
@@ -157,10 +174,8 @@ def test_a_rejection_goes_on_with_the_feedback(
     ],
 )
 def test_a_malformed_answer_is_asked_again_with_the_reason(
-    world: ResearchWorld, thread: str, value: object, problem: str
+    world: ResearchWorld, graph: ResearchGraph, thread: str, value: object, problem: str
 ) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
     n_calls = len(called(graph.get_state(analyst(thread)).values["messages"], "publish_report"))
     first = args_of(asked(graph, analyst(thread)))
     resume(graph, reviewer(thread), value)
@@ -174,10 +189,8 @@ def test_a_malformed_answer_is_asked_again_with_the_reason(
 
 @pytest.mark.parametrize("role", ["customer", "analyst"])
 def test_who_answers_is_read_from_the_caller_and_must_be_a_reviewer(
-    world: ResearchWorld, thread: str, role: str
+    world: ResearchWorld, graph: ResearchGraph, thread: str, role: str
 ) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
     resume(graph, analyst(thread, actor_role=role), APPROVE)
     assert asked(graph, analyst(thread))["problem"] == f"u-1 as {role} may not review reports"
     assert world.published(thread) == []
@@ -186,9 +199,7 @@ def test_who_answers_is_read_from_the_caller_and_must_be_a_reviewer(
     assert len(world.published(thread)) == 1
 
 
-def test_a_reviewer_of_another_tenant_reviews_nothing(world: ResearchWorld, thread: str) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
+def test_a_reviewer_of_another_tenant_reviews_nothing(world: ResearchWorld, graph: ResearchGraph, thread: str) -> None:
     stranger = reviewer(thread, tenant="rival")
     with pytest.raises(NotTheOwner):
         answer(graph, stranger, APPROVE, claims=AnswerClaims(application_database(world.database_url)))
@@ -231,9 +242,7 @@ def test_a_report_that_fails_the_checks_reaches_no_reviewer(
     assert offered(graph, analyst(thread)).findings
 
 
-def test_an_edit_that_fails_the_checks_is_asked_again(world: ResearchWorld, thread: str) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
+def test_an_edit_that_fails_the_checks_is_asked_again(world: ResearchWorld, graph: ResearchGraph, thread: str) -> None:
     args = args_of(asked(graph, analyst(thread)))
     source = {**args["report"]["sources"][0], "quotes": ["The best port of all."]}
     wrong = {**args, "report": {**args["report"], "sources": [source, *args["report"]["sources"][1:]]}}
@@ -317,10 +326,9 @@ def test_what_was_published_is_the_report_whatever_the_model_says_last(world: Re
     assert state["structured_response"].title == "How far is shore power in Norhaven"
 
 
-def test_of_two_reviewers_at_once_one_wins_and_the_other_is_told_who(world: ResearchWorld, thread: str) -> None:
-    saver = InMemorySaver()
-    graph = world.graph(saver)
-    research(graph, analyst(thread), brief(BERTHS))
+def test_of_two_reviewers_at_once_one_wins_and_the_other_is_told_who(
+    world: ResearchWorld, graph: ResearchGraph, thread: str
+) -> None:
     claims = AnswerClaims(application_database(world.database_url))
     [waiting] = graph.get_state(analyst(thread)).interrupts
     start = threading.Barrier(2)
@@ -343,9 +351,9 @@ def test_of_two_reviewers_at_once_one_wins_and_the_other_is_told_who(world: Rese
     assert len(world.published(thread)) == 1
 
 
-def test_an_answer_whose_process_died_is_recovered_as_its_winner(world: ResearchWorld, thread: str) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
+def test_an_answer_whose_process_died_is_recovered_as_its_winner(
+    world: ResearchWorld, graph: ResearchGraph, thread: str
+) -> None:
     claims = AnswerClaims(application_database(world.database_url))
     [waiting] = graph.get_state(analyst(thread)).interrupts
     claims.take(thread, waiting.id, caller_of(reviewer(thread)["configurable"]), APPROVE)
@@ -354,9 +362,9 @@ def test_an_answer_whose_process_died_is_recovered_as_its_winner(world: Research
     assert len(world.published(thread)) == 1
 
 
-def test_an_answer_that_another_program_has_claimed_is_refused(world: ResearchWorld, thread: str) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
+def test_an_answer_that_another_program_has_claimed_is_refused(
+    world: ResearchWorld, graph: ResearchGraph, thread: str
+) -> None:
     [waiting] = graph.get_state(analyst(thread)).interrupts
     env = {"RESEARCH_DATABASE_URL": world.database_url}
     claim_answer(thread, waiting.id, APPROVE, reviewer(thread, actor="rev-2")["configurable"], env)
@@ -366,9 +374,7 @@ def test_an_answer_that_another_program_has_claimed_is_refused(world: ResearchWo
     assert world.published(thread) == []
 
 
-def test_no_answer_at_all_is_a_bad_answer(world: ResearchWorld, thread: str) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
+def test_no_answer_at_all_is_a_bad_answer(world: ResearchWorld, graph: ResearchGraph, thread: str) -> None:
     [waiting] = graph.get_state(analyst(thread)).interrupts
     resume(graph, reviewer(thread), {waiting.id: None})
     assert "Input should be" in asked(graph, analyst(thread))["problem"]
@@ -376,19 +382,17 @@ def test_no_answer_at_all_is_a_bad_answer(world: ResearchWorld, thread: str) -> 
 
 @pytest.mark.parametrize("fault", ["error", "drop_answer"])
 def test_a_publication_whose_answer_is_lost_is_looked_up_before_it_is_tried_again(
-    world: ResearchWorld, thread: str, fault: str
+    world: ResearchWorld, graph: ResearchGraph, thread: str, fault: str
 ) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
     world.backoffice.add_fault(fault, "POST /publications", times=1)
     resume(graph, reviewer(thread), APPROVE)
     assert len(world.published(thread)) == 1
     assert outcome(graph, thread) == "published"
 
 
-def test_when_the_receiver_stays_down_the_run_stops_and_goes_on_later(world: ResearchWorld, thread: str) -> None:
-    graph = world.graph(InMemorySaver())
-    research(graph, analyst(thread), brief(BERTHS))
+def test_when_the_receiver_stays_down_the_run_stops_and_goes_on_later(
+    world: ResearchWorld, graph: ResearchGraph, thread: str
+) -> None:
     world.backoffice.add_fault("error", "POST /publications")
     with pytest.raises(ServiceUnavailable):
         resume(graph, reviewer(thread), APPROVE)

@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agentctl.experiments.experiment import Target
 from agentctl.experiments.replay import replay
-from agentctl.experiments.running import Limits
+from agentctl.experiments.runs.running import Limits
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.effects import Effects
 from agentctl.sandbox.recorder import record_thread

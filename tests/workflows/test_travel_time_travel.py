@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
+from agentctl.experiments.experiment import Target
+from agentctl.experiments.replay import replay
+from agentctl.experiments.runs.running import Limits
+from agentctl.sandbox.answers import Policy
+from agentctl.sandbox.effects import Effects
+from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.fingerprint import fingerprint
 from agentctl.stores.postgres.reading_role import reading_role
+from agentctl.stores.reading.lineage import read_tree
+from agentctl.stores.reading.steps import StepReader
 from fixtures.incidents.travel.ordinary import ordinary_trips
-from sandbox_tools.travel import FIRST_QUOTE
+from graphs.travel_booking.graph import build_graph
+from graphs.travel_booking.model import make_model
+from sandbox_tools.travel import FIRST_QUOTE, registry
 from tests.support.asking import Ask, called
+from tests.support.experiments import experiment_on
 from tests.support.incidents import SeededStore, seeded_store
 from tests.support.postgres import new_database
 
 WRONG_DATES, LATE, HANDED_BACK, REFUSED = "trip-7F2C", "trip-2D8M", "trip-6K3R", "trip-4P6W"
 CHANGED, WAITING = (each.case.thread for each in list(ordinary_trips(3))[1:])
 QUOTED_ANEW = FIRST_QUOTE + 1
+REASON = "a hotel closer to the airport please"
+DECLINED = {"approved": False, "quote_version": 1, "reason": REASON, "then": "requote"}
 
 pytestmark = pytest.mark.xdist_group("travel-incidents-time-travel")
 
@@ -39,8 +54,12 @@ def ask(store: SeededStore, tmp_path: Path) -> Ask:
     return Ask(store.folder, tmp_path, {"AGENTCTL_STORE": store.url})
 
 
+def _approval(quote_version: int) -> dict[str, Any]:
+    return {"approved": True, "quote_version": quote_version}
+
+
 def _approved(quote_version: int) -> tuple[str, str]:
-    return "--resume", json.dumps({"approved": True, "quote_version": quote_version})
+    return "--resume", json.dumps(_approval(quote_version))
 
 
 def _untimed(value: Any) -> Any:
@@ -156,7 +175,7 @@ def test_a_needless_hand_back_goes_to_the_hotel_agent_whose_room_is_approved_and
     before, after = ask.values(HANDED_BACK), ask.values(f"debug::{run['thread']}")
     assert (before["flight_hold"]["offer_id"], after["flight_hold"]["offer_id"]) == ("au-611", "au-610")
     assert (before["hotel_hold"]["offer_id"], after["hotel_hold"]["offer_id"]) == ("opera", "runway")
-    assert before["quote"]["because"] == after["quote"]["because"] == "a hotel closer to the airport please"
+    assert before["quote"]["because"] == after["quote"]["because"] == REASON
     assert [capture["amount"] for capture in after["payment"]["captures"]] == ["510.00"]
     assert after["payment"]["captures"][0]["quote_version"] == QUOTED_ANEW
 
@@ -244,20 +263,43 @@ def test_a_trip_is_looked_at_copied_and_exported_as_it_was(ask: Ask, tmp_path: P
     assert [example["outputs"]["state"]["quote"]["quote_version"] for example in examples] == [1, 2]
 
 
-def test_a_replay_from_every_checkpoint_of_a_change_after_payment_moves_no_money(ask: Ask) -> None:
+@pytest.mark.parametrize(
+    ("thread", "answers", "n_checkpoints"),
+    [
+        pytest.param(CHANGED, [_approval(2)], 16, id="a change after payment"),
+        pytest.param(HANDED_BACK, [DECLINED, _approval(2)], 23, id="a hand-back"),
+    ],
+)
+def test_a_replay_from_every_checkpoint_takes_the_recorded_route_and_moves_no_money(
+    store: SeededStore, tmp_path: Path, thread: str, answers: list[Mapping[str, Any]], n_checkpoints: int
+) -> None:
     """The fixture counts at the back office when all is done; here every call was answered from the recording."""
-    rows = list(reversed(ask("history", CHANGED)["items"]))
-    asked_again = next(number for number, row in enumerate(rows) if number and row["source"] == "input")
-    recorded = ask.values(CHANGED)
-    assert len(recorded["payment"]["captures"]) == 2
-    assert recorded["quote"]["because"] == "the traveller changed the trip"
-    replayed = [row for row in rows[asked_again:] if row["next"]]
-    assert len(replayed) == 16
-    for row in replayed:
-        document = ask("replay", f"{CHANGED}@{row['id']}", *_approved(2))
-        effects, (run,) = document["side_effects"], document["runs"]
-        assert (effects["escaped"], effects["blocked"], effects["live"], effects["stubbed"]) == (0, 0, 0, 0), row
-        assert run["status"] == "done", row
-        after = ask.values(f"debug::{run['thread']}")
-        for channel in ("payment", "bookings", "quote_history", "handoffs"):
-            assert _untimed(after[channel]) == _untimed(recorded[channel]), row
+    tools, debug = registry(), str(tmp_path / "debug.sqlite")
+    graph, policy = build_graph(tools, model=make_model(env={})), Policy(registry=tools, effects=Effects({}, (tools,)))
+    recorded = _channels(store.url, thread)
+    with experiment_on(store.url, graph, debug, policy=policy, limits=Limits()) as opened:
+        experiment = replace(opened, recording=record_thread(opened.source, thread))
+        ids = sorted(read_tree(opened.source, thread, "").ids)
+        planned = {id: nodes for id, nodes in StepReader(opened.source, thread, "").next(ids).items() if nodes}
+        last_turn = max(id for id, nodes in planned.items() if nodes == ("__start__",))
+        starts = [id for id in planned if id >= last_turn]
+        route = [node for id in starts for node in planned[id] if node != "__start__"]
+        for id in starts:
+            to_come = sum("approval" in planned[later] for later in starts if later >= id)
+            answered = replace(experiment, answers=tuple(answers[len(answers) - to_come :]))
+            (run,) = replay(answered, Target(thread, id, "", store=store.url, profile="prod")).group.runs
+            assert (run.status, run.error) == ("done", None), id
+            assert list(run.nodes) == route[-len(run.nodes) :], id
+            assert {call.served_by for call in run.tool_calls} <= {"recorded", "recorded_again"}, id
+            after = _channels(debug, run.thread)
+            for channel in ("payment", "bookings", "quote", "quote_history", "handoffs"):
+                assert _untimed(after[channel]) == _untimed(recorded[channel]), (id, channel)
+    assert len(starts) == n_checkpoints
+    assert recorded["bookings"]["status"] == "published"
+
+
+def _channels(url: str, thread: str) -> Mapping[str, Any]:
+    with SqliteSaver.from_conn_string(url) as saver:
+        kept = saver.get_tuple({"configurable": {"thread_id": thread}})
+    assert kept is not None
+    return kept.checkpoint["channel_values"]

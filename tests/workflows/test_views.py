@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from agentctl.config.load import load_config
 from agentctl.config.origins import DEFAULT
 from agentctl.config.views import read_view
-from agentctl.experiments.views import compare, read_view_of
+from agentctl.experiments.comparing.views import compare, read_view_of
 from agentctl.records.views import Reading, View
 from agentctl.render.views import change_lines, value_text
 from agentctl.stores.open import open_reader

@@ -78,8 +78,8 @@ def copy(
 def _copy(
     opened: Opened, to: str | None, as_thread: str | None, scope: Scope, reason: str | None, dry_run: bool
 ) -> CopyReport:
-    from agentctl.experiments.debug_threads import free_names
     from agentctl.experiments.experiment import Target, provenance
+    from agentctl.experiments.runs.debug_threads import free_names
     from agentctl.stores.copying.execute import copy as run_copy
     from agentctl.stores.copying.selection import for_copy
 

@@ -60,7 +60,7 @@ def diff(
 
 def _difference(stores: Stores, sides: Sequence[Side]) -> Diff:
     """Returns what differs, also in the words of the workflow that both sides are of, where it has a view."""
-    from agentctl.experiments.diff import diff_tips, read_tip
+    from agentctl.experiments.comparing.diff import diff_tips, read_tip
 
     left, right = (read_tip(opened.reader, opened.thread, checkpoint, ns) for opened, ns, checkpoint in sides)
     found = diff_tips(left, right)
@@ -70,7 +70,7 @@ def _difference(stores: Stores, sides: Sequence[Side]) -> Diff:
     view = view_of(stores.config, [row.metadata for row in rows])
     if view is None:
         return found
-    from agentctl.experiments.views import in_words
+    from agentctl.experiments.comparing.views import in_words
 
     return in_words(found, left, right, view)
 

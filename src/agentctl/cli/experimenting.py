@@ -22,10 +22,10 @@ from agentctl.revisions.scope import Resolution
 if TYPE_CHECKING:
     from agentctl.config.stores import StoreChoice
     from agentctl.config.workflows import GraphChoice
-    from agentctl.experiments.checks import Clause
-    from agentctl.experiments.evidence import Evidence
     from agentctl.experiments.experiment import Experiment, Target
-    from agentctl.experiments.forms import Forms
+    from agentctl.experiments.forking.forms import Forms
+    from agentctl.experiments.judging.checks import Clause
+    from agentctl.experiments.judging.evidence import Evidence
     from agentctl.experiments.settings import GraphSource, Settings
     from agentctl.stores.base import Writer
 
@@ -44,7 +44,7 @@ class Underway:
 def read_settings(opened: Opened, options: RunOptions) -> Settings:
     """Returns the run options parsed."""
     from agentctl.experiments import settings as chosen
-    from agentctl.experiments.running import Limits
+    from agentctl.experiments.runs.running import Limits
 
     return chosen.Settings(
         tools=chosen.parse_tools(options.tools),
@@ -63,7 +63,7 @@ def read_settings(opened: Opened, options: RunOptions) -> Settings:
 
 def read_check(opened: Opened, options: RunOptions) -> Clause | None:
     """Returns the check of `--check`, or None."""
-    from agentctl.experiments.checks import parse_checks
+    from agentctl.experiments.judging.checks import parse_checks
 
     return parse_checks(options.check or (), opened.env.cwd)
 
@@ -119,8 +119,8 @@ def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str
     """
     require_copyable(opened.store_choice)
     from agentctl.casebook.cases import case_for
-    from agentctl.experiments.evidence import Evidence
     from agentctl.experiments.experiment import DebugStore, Target
+    from agentctl.experiments.judging.evidence import Evidence
     from agentctl.experiments.prepare import prepared
 
     env, info = opened.env, opened.reader.info
@@ -155,7 +155,7 @@ def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str
 
 def read_forms(opened: Opened, forms: FormOptions, options: RunOptions) -> Forms:
     """Returns the forms of a fork; files are relative to the working folder."""
-    from agentctl.experiments.forms import parse_forms
+    from agentctl.experiments.forking.forms import parse_forms
 
     return parse_forms(
         answer=forms.answer or (),
@@ -177,7 +177,7 @@ def resolve_for_forms(opened: Opened, forms: Forms, *, to_run: bool) -> tuple[Re
     Without a revision that is where the first call of the forms waits. With no such call it is the head for a fork,
     and the start of the last turn for a diagnosis (`to_run`), where everything that led to the reply runs again.
     """
-    from agentctl.experiments.turn import turn_start
+    from agentctl.experiments.comparing.turn import turn_start
 
     if opened.target.explicit:
         return opened.resolve(), ()

@@ -174,7 +174,7 @@ def _examples(
     """Returns the examples of a branch with what is right for its last turn."""
     from agentctl.datasets.examples import read_examples
     from agentctl.datasets.export import with_reference
-    from agentctl.experiments.checks import parse_checks
+    from agentctl.experiments.judging.checks import parse_checks
 
     parse_checks(checks, opened.env.cwd)
     expected, value = _expected(opened, expect, split, warnings)
@@ -263,7 +263,7 @@ def _with_rerun(
 ) -> tuple[Example, ...]:
     from agentctl.datasets.export import with_rerun
     from agentctl.experiments import settings as chosen
-    from agentctl.experiments.forms import parse_forms
+    from agentctl.experiments.forking.forms import parse_forms
     from agentctl.records.rows import MemoryItem
 
     return with_rerun(

@@ -48,9 +48,9 @@ def resume(
     env: Env = ctx.obj
     by_id, single = _answers(env, value, answers)
     with open_target(env, target, where) as opened:
-        from agentctl.experiments.answered import find_answerer
-        from agentctl.experiments.streaming import parse_modes
-        from agentctl.experiments.workflow_runs import departure_with_answers, read_stand, resume_workflow
+        from agentctl.experiments.runs.answered import find_answerer
+        from agentctl.experiments.runs.streaming import parse_modes
+        from agentctl.experiments.workflows.runs import departure_with_answers, read_stand, resume_workflow
 
         parse_modes(chosen.stream or ())
         head = _require_head(opened)

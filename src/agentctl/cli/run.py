@@ -67,10 +67,10 @@ def run(
     raised.
     """
     env: Env = ctx.obj
-    from agentctl.experiments.departures import Stand
-    from agentctl.experiments.graph_input import check_input
-    from agentctl.experiments.streaming import parse_modes
-    from agentctl.experiments.workflow_runs import check_allowed, departure_with_input, read_stand, run_workflow
+    from agentctl.experiments.runs.streaming import parse_modes
+    from agentctl.experiments.workflows.departures import Stand
+    from agentctl.experiments.workflows.graph_input import check_input
+    from agentctl.experiments.workflows.runs import check_allowed, departure_with_input, read_stand, run_workflow
 
     config = load_config(env.cwd, env.environ)
     tools = read_tools(chosen.tools)

@@ -103,7 +103,7 @@ def _in_words(opened: Opened, checkpoint: CheckpointView) -> Reading | None:
     view = None if checkpoint.ns else view_of(opened.config, [checkpoint.metadata])
     if view is None:
         return None
-    from agentctl.experiments.views import read_view_of
+    from agentctl.experiments.comparing.views import read_view_of
 
     reading = read_view_of(view, checkpoint.values)
     tell_problems(opened.env, reading.problems)

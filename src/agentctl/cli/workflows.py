@@ -25,8 +25,8 @@ from agentctl.render import workflow_runs as rendering
 from agentctl.render.streams import EventLines, event_row
 
 if TYPE_CHECKING:
-    from agentctl.experiments.departures import Departure
-    from agentctl.experiments.workflow_runs import Tools, Watch, Workflow, WorkflowStore
+    from agentctl.experiments.workflows.departures import Departure
+    from agentctl.experiments.workflows.runs import Tools, Watch, Workflow, WorkflowStore
     from agentctl.records.cases import Case
     from agentctl.stores.base import Reader
 
@@ -48,7 +48,7 @@ def read_tools(text: str) -> Tools:
 
 def workflow_store(choice: StoreChoice) -> WorkflowStore:
     """Returns a configured store as the rules of `run` and `resume` see it."""
-    from agentctl.experiments.workflow_runs import WorkflowStore
+    from agentctl.experiments.workflows.runs import WorkflowStore
 
     name = choice.profile or choice.shown
     return WorkflowStore(choice.url, name, choice.access, choice.profile == DEBUG, choice.profile, choice.schema)
@@ -75,9 +75,9 @@ def workflow(
         metadata: What the thread's head recorded; empty for a new thread.
     """
     from agentctl.experiments import settings as chosen
-    from agentctl.experiments.callers import thread_configurable
-    from agentctl.experiments.running import Limits
-    from agentctl.experiments.workflow_loading import workflow_on
+    from agentctl.experiments.runs.running import Limits
+    from agentctl.experiments.workflows.callers import thread_configurable
+    from agentctl.experiments.workflows.loading import workflow_on
 
     configured = graph.workflow
     source = chosen.GraphSource(
@@ -149,8 +149,8 @@ class Following:
     @property
     def watch(self) -> Watch:
         """What follows the run."""
-        from agentctl.experiments.streaming import Streamed, parse_modes
-        from agentctl.experiments.workflow_runs import Watch
+        from agentctl.experiments.runs.streaming import Streamed, parse_modes
+        from agentctl.experiments.workflows.runs import Watch
 
         modes = parse_modes(self.options.stream or ())
         return Watch(
@@ -163,9 +163,9 @@ class Following:
 
     def make_plan(self, departure: Departure) -> None:
         """Works out what is about to happen."""
-        from agentctl.experiments.callers import thread_configurable
-        from agentctl.experiments.graph_parts import entry_nodes
-        from agentctl.experiments.workflow_plan import plan_workflow
+        from agentctl.experiments.runs.graph_parts import entry_nodes
+        from agentctl.experiments.workflows.callers import thread_configurable
+        from agentctl.experiments.workflows.plan import plan_workflow
 
         self.departure = departure
         nodes = entry_nodes(self.workflow.graph) if departure.has_input else departure.nodes
@@ -197,7 +197,7 @@ class Following:
     def answer(self, run: RunReport) -> int:
         """Prints how the run ended, keeps it, and returns the exit code."""
         from agentctl.casebook.ledger import add_report, add_run
-        from agentctl.experiments.reports import tally
+        from agentctl.experiments.runs.reports import tally
 
         stream(self.env, human=self._lines.end)
         report = self._report(run)
@@ -305,7 +305,7 @@ class Following:
 
 def who(env: Env, configurable: Mapping[str, object]) -> str:
     """Returns who gives a command, for messages to others: the caller's own word, and the login it comes from."""
-    from agentctl.experiments.callers import ACTOR
+    from agentctl.experiments.workflows.callers import ACTOR
 
     user = next((env.environ[name] for name in ("USER", "LOGNAME") if env.environ.get(name)), None)
     if user is None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from agentctl.codec.jsontext import dumps
 from agentctl.datasets.messages import portable
-from agentctl.experiments.observed import Check, Observed
-from agentctl.experiments.running import Ended
-from agentctl.experiments.values_diff import changes, same
+from agentctl.experiments.comparing.values_diff import changes, same
+from agentctl.experiments.runs.observed import Check, Observed
+from agentctl.experiments.runs.running import Ended
 from agentctl.records.datasets import Example, Reference
 from agentctl.records.runs import ToolCallReport
 

@@ -10,7 +10,7 @@ from agentctl.codec.values import decode
 from agentctl.datasets.branch import Branch
 from agentctl.datasets.messages import message_dict, portable
 from agentctl.errors import DecodeError
-from agentctl.experiments.values_diff import changes
+from agentctl.experiments.comparing.values_diff import changes
 from agentctl.records.datasets import BadResult, ExampleCall
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import NULL_TASK, Stored, WriteRow

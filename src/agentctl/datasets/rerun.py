@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from agentctl.datasets.judging import problems_of
 from agentctl.datasets.messages import revive
 from agentctl.errors import UsageError
-from agentctl.experiments.checks import parse_checks
 from agentctl.experiments.experiment import memory_store
-from agentctl.experiments.observed import Observed
-from agentctl.experiments.reports import observe
-from agentctl.experiments.running import Ended, Limits, RunJob, in_event_loop, run_all
-from agentctl.experiments.savers import open_saver
+from agentctl.experiments.judging.checks import parse_checks
+from agentctl.experiments.runs.observed import Observed
+from agentctl.experiments.runs.reports import observe
+from agentctl.experiments.runs.running import Ended, Limits, RunJob, in_event_loop, run_all
+from agentctl.experiments.runs.savers import open_saver
 from agentctl.records.datasets import Example, ExampleCall
 from agentctl.records.rows import NULL_TASK, Stored
 from agentctl.sandbox.answers import Desk, Policy

@@ -6,16 +6,16 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agentctl.experiments.diff import diff_tips, read_tip
+from agentctl.experiments.comparing.diff import diff_tips, read_tip
+from agentctl.experiments.comparing.turn import recorded_results, untried
 from agentctl.experiments.experiment import Experiment, Target
-from agentctl.experiments.faithfulness import faithfulness
 from agentctl.experiments.fork import fork
-from agentctl.experiments.forms import Forms
-from agentctl.experiments.paths import path_text
+from agentctl.experiments.forking.forms import Forms
+from agentctl.experiments.forking.paths import path_text
+from agentctl.experiments.judging.faithfulness import faithfulness
+from agentctl.experiments.judging.verdict import Evidence, decide
 from agentctl.experiments.prepare import seen_tip
 from agentctl.experiments.replay import replay
-from agentctl.experiments.turn import recorded_results, untried
-from agentctl.experiments.verdict import Evidence, decide
 from agentctl.records.copies import Place, command
 from agentctl.records.diffs import Diff
 from agentctl.records.runs import (
@@ -136,7 +136,7 @@ def _difference(
     found = diff_tips(named[0], named[1])
     if view is None:
         return found
-    from agentctl.experiments.views import in_words
+    from agentctl.experiments.comparing.views import in_words
 
     return in_words(found, named[0], named[1], view)
 

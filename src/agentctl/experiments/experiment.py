@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agentctl.experiments.observed import Check
-from agentctl.experiments.resuming import Answers
-from agentctl.experiments.running import Ended, Limits, RunJob, run_all
-from agentctl.experiments.savers import open_saver
+from agentctl.experiments.runs.observed import Check
+from agentctl.experiments.runs.resuming import Answers
+from agentctl.experiments.runs.running import Ended, Limits, RunJob, run_all
+from agentctl.experiments.runs.savers import open_saver
 from agentctl.records.copies import Place
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import MemoryItem

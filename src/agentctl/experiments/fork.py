@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agentctl.errors import Refused
-from agentctl.experiments.debug_threads import make_copies
 from agentctl.experiments.experiment import (
     Experiment,
     Target,
@@ -14,15 +13,16 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
-from agentctl.experiments.forms import Forms
-from agentctl.experiments.made import Made
-from agentctl.experiments.making import make_fork
-from agentctl.experiments.making_update import as_nodes_with_next
+from agentctl.experiments.forking.forms import Forms
+from agentctl.experiments.forking.made import Made
+from agentctl.experiments.forking.making import make_fork
+from agentctl.experiments.forking.making_update import as_nodes_with_next
+from agentctl.experiments.forking.point import Point, read_point
 from agentctl.experiments.plan import make_plan
-from agentctl.experiments.point import Point, read_point
 from agentctl.experiments.replay import planned_nodes, policy_at
-from agentctl.experiments.reports import all_side_effects, report_run, tally
-from agentctl.experiments.running import Ended, RunJob
+from agentctl.experiments.runs.debug_threads import make_copies
+from agentctl.experiments.runs.reports import all_side_effects, report_run, tally
+from agentctl.experiments.runs.running import Ended, RunJob
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import ForkReport
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentctl.experiments.experiment import Experiment, recorded_configurable
-from agentctl.experiments.graph_parts import inner_graph, is_functional
-from agentctl.experiments.point import Point
-from agentctl.experiments.running import node_path
+from agentctl.experiments.forking.point import Point
+from agentctl.experiments.runs.graph_parts import inner_graph, is_functional
+from agentctl.experiments.runs.running import node_path
 from agentctl.records.runs import Plan, PlannedTool
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.calls import Call

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from agentctl.errors import Refused
 from agentctl.experiments.application import loaded_application
 from agentctl.experiments.experiment import DebugStore, Experiment, Target, recorded_configurable
-from agentctl.experiments.observed import Check
-from agentctl.experiments.running import Ended
+from agentctl.experiments.runs.observed import Check
+from agentctl.experiments.runs.running import Ended
 from agentctl.experiments.settings import GraphSource, Settings
 from agentctl.records.copies import Place
 from agentctl.records.runs import Plan

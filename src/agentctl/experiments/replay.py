@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentctl.errors import Refused
-from agentctl.experiments.debug_threads import make_copies
-from agentctl.experiments.enclosing import enclosing_calls
 from agentctl.experiments.experiment import (
     Experiment,
     Target,
@@ -15,11 +13,13 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
-from agentctl.experiments.graph_parts import entry_nodes, inner_graph, is_functional
+from agentctl.experiments.forking.enclosing import enclosing_calls
+from agentctl.experiments.forking.point import Point, read_point
 from agentctl.experiments.plan import graph_tools, make_plan
-from agentctl.experiments.point import Point, read_point
-from agentctl.experiments.reports import all_side_effects, report_run, tally
-from agentctl.experiments.running import RunJob, node_path
+from agentctl.experiments.runs.debug_threads import make_copies
+from agentctl.experiments.runs.graph_parts import entry_nodes, inner_graph, is_functional
+from agentctl.experiments.runs.reports import all_side_effects, report_run, tally
+from agentctl.experiments.runs.running import RunJob, node_path
 from agentctl.records.copies import command
 from agentctl.records.runs import ReplayReport
 from agentctl.records.threads import UNKNOWN

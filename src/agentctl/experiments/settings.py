@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentctl.errors import UsageError
-from agentctl.experiments.resuming import Answers
-from agentctl.experiments.running import Limits
+from agentctl.experiments.runs.resuming import Answers
+from agentctl.experiments.runs.running import Limits
 from agentctl.records.runs import Effect
 from agentctl.sandbox.answers import ToolsMode
 

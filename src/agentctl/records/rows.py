@@ -19,9 +19,7 @@ NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """Task id of writes that belong to no task: input of a resume, Command updates."""
 
 _UUID_EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
-_is_uuid6 = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE
-).fullmatch
+_is_uuid6 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
 """Long lists have no time for UUID objects."""
 
 

@@ -81,7 +81,7 @@ class RunReport:
 class Answered:
     """One tool call whose answer is fixed before a fork runs. `fields` are the changed paths with old and new value.
 
-    `how` is `recorded` for a call that is made again, beside a changed one of the same task, and gets the answer it had.
+    `how` is `recorded` for a call that is asked again, beside a changed one of its task, and answered as it was before.
     """
 
     name: str

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from agentctl.experiments.departures import Departure
+    from agentctl.experiments.workflows.departures import Departure
 
 LABEL = 9
 PRODUCTION = "production"

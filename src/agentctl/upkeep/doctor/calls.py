@@ -1,7 +1,7 @@
 """Tool calls of a conversation: each answered once, right after it, in both directions.
 
 Providers refuse anything else, and graphs store it silently. Calls and results are paired by position
-(`agentctl.experiments.pairing`), since ids repeat across turns and may be empty.
+(`agentctl.experiments.forking.pairing`), since ids repeat across turns and may be empty.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from agentctl.codec.messages import messages_in
-from agentctl.experiments.pairing import Pair, describe, pair_messages
+from agentctl.experiments.forking.pairing import Pair, describe, pair_messages
 from agentctl.records.messages import Message
 from agentctl.upkeep.doctor.records import Finding, Findings, Head
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentctl.errors import AgentctlError
-from agentctl.experiments.graph_parts import inner_graph
+from agentctl.experiments.runs.graph_parts import inner_graph
 from agentctl.records.threads import UNKNOWN
 from agentctl.revisions.namespaces import node_path
 from agentctl.stores.base import Reader
@@ -120,7 +120,7 @@ class GraphRules:
 
 def dry_run(reader: Reader, head: Head, graph: Graph) -> Resumed:
     """Returns what the graph would run from a head, asked on a scratch copy of it; no node runs."""
-    from agentctl.experiments.scratch import THREAD, scratch_copy
+    from agentctl.experiments.forking.scratch import THREAD, scratch_copy
     from agentctl.stores.copying.selection import for_resume
 
     row = head.step.row

@@ -1,0 +1,219 @@
+"""The difference between two checkpoints from their common ancestor: what was said, called, answered, and kept."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agentctl.codec.messages import message_of, messages_in
+from agentctl.experiments.comparing.values_diff import changes, same
+from agentctl.records.copies import Place
+from agentctl.records.diffs import ABSENT, Change, Diff, MessageDiff, ToolCallDiff
+from agentctl.records.messages import Message, ToolCall
+from agentctl.stores.base import Reader
+from agentctl.stores.reading.lineage import read_lineage
+from agentctl.stores.reading.state import read_values
+from agentctl.stores.reading.steps import StepReader
+
+
+@dataclass(frozen=True, slots=True)
+class Tip:
+    """One side of a diff, read.
+
+    Attributes:
+        place: Where it is.
+        lineage: Ids of its parent chain, oldest first, its own last.
+        values: Inert channel values.
+        interrupts: Pending questions, by the asking node's name in order.
+    """
+
+    place: Place
+    lineage: Sequence[str]
+    values: Mapping[str, object]
+    interrupts: Mapping[str, object]
+
+
+def read_tip(reader: Reader, thread: str, checkpoint: str, ns: str = "") -> Tip:
+    """Reads what a diff needs of one checkpoint: its chain's ids, its values, its pending interrupts."""
+    lineage = read_lineage(reader, thread, ns, checkpoint)
+    values = read_values(reader, thread, ns, checkpoint)
+    asked: dict[str, object] = {}
+    for task in StepReader(reader, thread, ns).tasks([checkpoint])[checkpoint]:
+        for i, question in enumerate(task.interrupts):
+            asked[f"{task.name}[{i}]"] = question.value
+    place = Place(reader.info.url, thread, checkpoint, reader.info.profile)
+    return Tip(place, [row.id for row in lineage.rows], values.values, asked)
+
+
+def diff_tips(left: Tip, right: Tip) -> Diff:
+    """Returns everything that differs between two checkpoints, in time linear in their size.
+
+    Messages before the newest common ancestor count as shared where both sides still hold them equal. After it they are
+    aligned by id, then by content. Tool calls are those of the unshared messages, aligned by id, then name and order.
+    """
+    common = _common_ancestor(left.lineage, right.lineage)
+    channels = [channel for channel in {**left.values, **right.values} if _is_messages(left, right, channel)]
+    messages: list[MessageDiff] = []
+    calls: list[ToolCallDiff] = []
+    n_common = 0
+    reply: Change | None = None
+    for channel in channels:
+        ours, theirs = (messages_in(side.values.get(channel)) for side in (left, right))
+        n_shared = _shared_prefix(ours, theirs)
+        n_common += n_shared
+        messages += _align(ours[n_shared:], theirs[n_shared:])
+        calls += _align_calls(_calls(ours[n_shared:]), _calls(theirs[n_shared:]))
+        last = final_reply(ours), final_reply(theirs)
+        if last[0] != last[1] and reply is None:
+            reply = Change("reply", *(ABSENT if text is None else text for text in last))
+    skip = set(channels)
+    state = tuple(changes(_without(left.values, skip), _without(right.values, skip)))
+    interrupts = tuple(changes(left.interrupts, right.interrupts))
+    differing = tuple(entry for entry in messages if entry.side != "both" or entry.changes)
+    n_common += len(messages) - len(differing)
+    equal = not (differing or calls or reply or state or interrupts)
+    return Diff(
+        left.place,
+        right.place,
+        common,
+        equal,
+        differing,
+        tuple(calls),
+        reply,
+        state,
+        interrupts,
+        n_common_messages=n_common,
+    )
+
+
+def final_reply(messages: Sequence[Message]) -> str | None:
+    """Returns the text of the last AI message that has text and is not followed by a human one, or None."""
+    for message in reversed(messages):
+        if message.role == "human":
+            return None
+        if message.role == "ai" and message.text:
+            return message.text
+    return None
+
+
+def _common_ancestor(left: Sequence[str], right: Sequence[str]) -> str | None:
+    known = set(right)
+    return next((checkpoint for checkpoint in reversed(left) if checkpoint in known), None)
+
+
+def _is_messages(left: Tip, right: Tip, channel: str) -> bool:
+    present = [side.values[channel] for side in (left, right) if side.values.get(channel)]
+    return bool(present) and all(
+        isinstance(value, list) and all(isinstance(item, Mapping) and message_of(item) for item in value)
+        for value in present
+    )
+
+
+def _without(values: Mapping[str, object], channels: set[str]) -> dict[str, object]:
+    return {channel: value for channel, value in values.items() if channel not in channels}
+
+
+def _shared_prefix(left: Sequence[Message], right: Sequence[Message]) -> int:
+    n = 0
+    for one, other in zip(left, right, strict=False):
+        if one.id != other.id or not _same_message(one, other):
+            break
+        n += 1
+    return n
+
+
+def _same_message(left: Message, right: Message) -> bool:
+    return _content_key(left) == _content_key(right)
+
+
+def _content_key(message: Message) -> str:
+    """What makes two messages without a common id the same: everything but ids that are made anew in every run."""
+    calls = [(call.name, call.args) for call in message.tool_calls]
+    return json.dumps(
+        [message.role, message.content, message.name, message.tool_call_id, message.status, calls],
+        sort_keys=True,
+        default=repr,
+    )
+
+
+def _align(left: Sequence[Message], right: Sequence[Message]) -> list[MessageDiff]:
+    """Aligns in one pass: each left message takes the next unpassed right one of its id, else of its content."""
+    by_id: dict[str, deque[int]] = defaultdict(deque)
+    by_content: dict[str, deque[int]] = defaultdict(deque)
+    for i, message in enumerate(right):
+        if message.id:
+            by_id[message.id].append(i)
+        by_content[_content_key(message)].append(i)
+    aligned: list[MessageDiff] = []
+    done = 0
+    for message in left:
+        match = _next_at(by_id[message.id], done) if message.id else None
+        if match is None:
+            match = _next_at(by_content[_content_key(message)], done)
+        if match is None:
+            aligned.append(MessageDiff("left", message, None))
+            continue
+        aligned += [MessageDiff("right", None, other) for other in right[done:match]]
+        aligned.append(MessageDiff("both", message, right[match], message_changes(message, right[match])))
+        done = match + 1
+    aligned += [MessageDiff("right", None, other) for other in right[done:]]
+    return aligned
+
+
+def _next_at(candidates: deque[int], start: int) -> int | None:
+    while candidates and candidates[0] < start:
+        candidates.popleft()
+    return candidates[0] if candidates else None
+
+
+def message_changes(left: Message, right: Message) -> tuple[Change, ...]:
+    """Returns what differs between two messages, JSON text compared by its fields: `content.status`."""
+    found = list(changes(content_value(left.content), content_value(right.content), "content"))
+    found += changes(left.name, right.name, "name")
+    found += changes(left.status, right.status, "status")
+    found += changes(
+        [[call.name, call.args] for call in left.tool_calls],
+        [[call.name, call.args] for call in right.tool_calls],
+        "tool_calls",
+    )
+    return tuple(found)
+
+
+def content_value(content: object) -> object:
+    """Returns the value inside a content that is JSON text of an object or a list, else the content itself."""
+    if isinstance(content, str) and content[:1] in ("{", "["):
+        try:
+            return json.loads(content)
+        except ValueError:
+            return content
+    return content
+
+
+def _calls(messages: Sequence[Message]) -> list[ToolCall]:
+    return [call for message in messages for call in message.tool_calls]
+
+
+def _align_calls(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> list[ToolCallDiff]:
+    """Returns differing calls: by id where both sides have it, then by name in order; equal ones are left out."""
+    waiting: dict[str, deque[int]] = defaultdict(deque)
+    for i, call in enumerate(right):
+        waiting[call.name].append(i)
+    ids = {(call.name, call.id): i for i, call in enumerate(right) if call.id}
+    taken: set[int] = set()
+    found: list[ToolCallDiff] = []
+    for call in left:
+        match = ids.get((call.name, call.id)) if call.id else None
+        if match is None or match in taken:
+            while waiting[call.name] and waiting[call.name][0] in taken:
+                waiting[call.name].popleft()
+            match = waiting[call.name][0] if waiting[call.name] else None
+        if match is None:
+            found.append(ToolCallDiff("left", call, None))
+            continue
+        taken.add(match)
+        if not same(call.args, right[match].args):
+            found.append(ToolCallDiff("both", call, right[match], tuple(changes(call.args, right[match].args))))
+    found += [ToolCallDiff("right", None, call) for i, call in enumerate(right) if i not in taken]
+    return found

@@ -1,0 +1,1 @@
+"""What a fork changes, and the rows it is made of."""

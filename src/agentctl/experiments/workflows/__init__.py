@@ -1,0 +1,1 @@
+"""`run` and `resume`: a workflow on a thread of its own, not a copy."""
