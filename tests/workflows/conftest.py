@@ -13,6 +13,7 @@ import pytest
 from tests.support.backoffice import SupportWorld, support_world
 from tests.support.killed import Killed
 from tests.support.loan import LoanWorld, loan_world
+from tests.support.research import ResearchWorld, norhaven, research_world
 from tests.support.stores import stores_at
 from tests.support.travel import Agency, agency_world
 
@@ -69,6 +70,14 @@ def bank(tmp_path: Path, leave: Leave) -> Iterator[LoanWorld]:
 def agency(tmp_path: Path, leave: Leave) -> Iterator[Agency]:
     """A back office of the test's own, and the travel workflow over it."""
     yield from _left_behind(agency_world(tmp_path), leave)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, leave: Leave) -> Iterator[ResearchWorld]:
+    """A back office of the test's own, a web of the usual pages, and the research workflow over them."""
+    for world in _left_behind(research_world(tmp_path / "desk"), leave):
+        world.web.hold(*norhaven())
+        yield world
 
 
 def _left_behind(world: AbstractContextManager[_World], leave: Leave) -> Iterator[_World]:

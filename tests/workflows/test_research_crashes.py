@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,20 +13,11 @@ from tests.support.research import (
     ResearchWorld,
     analyst,
     brief,
-    norhaven,
     offered,
     research,
-    research_world,
 )
 from tests.support.stored import is_postgres
 from tests.support.stores import saver_at
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ResearchWorld]:
-    with research_world(tmp_path / "world") as running:
-        running.web.hold(*norhaven())
-        yield running
 
 
 @pytest.mark.real_process
@@ -37,47 +27,47 @@ def world(tmp_path: Path) -> Iterator[ResearchWorld]:
     indirect=["store_url"],
 )
 def test_after_kill_9_the_thread_resumes_and_the_report_was_published_once(
-    world: ResearchWorld, killed: Killed, store_url: str, when: str, keys: str
+    desk: ResearchWorld, killed: Killed, store_url: str, when: str, keys: str
 ) -> None:
-    database_url = store_url if is_postgres(store_url) else world.database_url
-    killed("dying_research", store_url, database_url, world.backoffice.url, when)
-    assert len(world.published("t")) == 1
+    database_url = store_url if is_postgres(store_url) else desk.database_url
+    killed("dying_research", store_url, database_url, desk.backoffice.url, when)
+    assert len(desk.published("t")) == 1
     if keys == "expired":
-        world.backoffice.expire_keys()
+        desk.backoffice.expire_keys()
     with saver_at(store_url) as saver:
-        graph = world.graph(saver, tools=world.tools(database_url=database_url))
+        graph = desk.graph(saver, tools=desk.tools(database_url=database_url))
         assert graph.get_state(analyst()).next == ("tools",)
         state = graph.invoke(None, analyst(), durability="sync")
         assert graph.get_state(analyst()).values["outcome"] == "published"
         assert [review["by"] for review in graph.get_state(analyst()).values["reviews"]] == ["rev-1"]
-    [publication] = world.published("t")
+    [publication] = desk.published("t")
     assert state["structured_response"].model_dump(mode="json") == publication["report"]
-    assert world.backoffice.counters()["effects"] == {"publication": 1}
+    assert desk.backoffice.counters()["effects"] == {"publication": 1}
 
 
 @pytest.mark.parametrize("dying", ["price", "https://"], ids=["one of them", "all of them"])
-def test_a_worker_that_dies_while_subagents_search_loses_no_finished_search(world: ResearchWorld, dying: str) -> None:
+def test_a_worker_that_dies_while_subagents_search_loses_no_finished_search(desk: ResearchWorld, dying: str) -> None:
     saver = InMemorySaver()
-    graph = world.graph(saver)
+    graph = desk.graph(saver)
 
     def dies(tool: str, subject: str) -> None:
         if tool == "fetch_page" and dying in subject:
             raise KeyboardInterrupt
 
-    world.web.before = dies
+    desk.web.before = dies
     with pytest.raises(KeyboardInterrupt):
         research(graph, analyst())
-    world.web.before = lambda tool, subject: None
-    n_searches = world.web.n_asked("web_search")
+    desk.web.before = lambda tool, subject: None
+    n_searches = desk.web.n_asked("web_search")
     graph.invoke(None, analyst(), durability="sync")
-    assert world.web.n_asked("web_search") == n_searches == 2
+    assert desk.web.n_asked("web_search") == n_searches == 2
     assert [finding.sub_question for finding in offered(graph, analyst()).findings] == ["q1", "q2"]
 
 
-def test_a_thread_that_was_parked_resumes_in_another_process(world: ResearchWorld, tmp_path: Path) -> None:
+def test_a_thread_that_was_parked_resumes_in_another_process(desk: ResearchWorld, tmp_path: Path) -> None:
     url = str(tmp_path / "parked.sqlite")
     with saver_at(url) as saver:
-        research(world.graph(saver), analyst(), brief(PRICE))
+        research(desk.graph(saver), analyst(), brief(PRICE))
     with saver_at(url) as saver:
-        graph = world.graph(saver, tools=world.tools())
+        graph = desk.graph(saver, tools=desk.tools())
         assert [finding.confidence for finding in offered(graph, analyst()).findings] == ["medium"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
@@ -26,10 +24,8 @@ from tests.support.research import (
     analyst,
     asked,
     brief,
-    norhaven,
     offered,
     research,
-    research_world,
     resume,
     reviewer,
 )
@@ -38,24 +34,17 @@ from tests.support.stored import is_postgres, rows_naming
 ROWS = Path(__file__).parent / "rows" / "research_report_v1.sql.gz"
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[ResearchWorld]:
-    with research_world(tmp_path / "world") as running:
-        running.web.hold(*norhaven())
-        yield running
-
-
 def _n_rows_naming(url: str, text: str) -> int:
     return sum(rows_naming(url, text).values())
 
 
 def test_deleting_a_job_leaves_nothing_of_it_in_any_table(
-    world: ResearchWorld, stores: tuple[Any, Any], store_url: str
+    desk: ResearchWorld, stores: tuple[Any, Any], store_url: str
 ) -> None:
     saver, memory = stores
-    database_url = store_url if is_postgres(store_url) else world.database_url
+    database_url = store_url if is_postgres(store_url) else desk.database_url
     remember_preference(memory, caller_of({"tenant": "acme", "user_id": "u-gone"}), "audience", "nobody")
-    graph = world.graph(saver, memory=memory, tools=world.tools(database_url=database_url))
+    graph = desk.graph(saver, memory=memory, tools=desk.tools(database_url=database_url))
     research(graph, analyst("job-gone", user_id="u-gone"), brief(PRICE))
     database = application_database(database_url)
     answer(graph, reviewer("job-gone", user_id="u-gone"), APPROVE, claims=AnswerClaims(database))
@@ -69,36 +58,34 @@ def test_deleting_a_job_leaves_nothing_of_it_in_any_table(
 
 
 def test_encrypted_threads_are_read_back_and_hold_no_plain_text(
-    world: ResearchWorld, stores: tuple[Any, Any], store_url: str
+    desk: ResearchWorld, stores: tuple[Any, Any], store_url: str
 ) -> None:
     saver, _ = stores
     saver.serde = EncryptedSerializer.from_pycryptodome_aes(key=b"0123456789abcdef")
-    research(world.graph(saver), analyst(), brief(PRICE))
+    research(desk.graph(saver), analyst(), brief(PRICE))
     assert _n_rows_naming(store_url, "0.31 euros") == 0
-    assert "0.31 euros" in offered(world.graph(saver), analyst()).findings[0].statement
+    assert "0.31 euros" in offered(desk.graph(saver), analyst()).findings[0].statement
 
 
 def test_without_encryption_the_same_scan_would_have_found_the_text(
-    world: ResearchWorld, stores: tuple[Any, Any], store_url: str
+    desk: ResearchWorld, stores: tuple[Any, Any], store_url: str
 ) -> None:
-    research(world.graph(stores[0]), analyst(), brief(PRICE))
+    research(desk.graph(stores[0]), analyst(), brief(PRICE))
     assert _n_rows_naming(store_url, "0.31 euros") > 0
 
 
-def test_a_thread_parked_under_version_1_resumes_under_the_present_version(
-    world: ResearchWorld, tmp_path: Path
-) -> None:
+def test_a_thread_parked_under_version_1_resumes_under_the_present_version(desk: ResearchWorld, tmp_path: Path) -> None:
     store = tmp_path / "v1.sqlite"
     with closing(sqlite3.connect(store)) as connection:
         connection.executescript(gzip.decompress(ROWS.read_bytes()).decode())
     with SqliteSaver.from_conn_string(str(store)) as saver:
-        graph = world.graph(saver)
+        graph = desk.graph(saver)
         parked = graph.get_state(analyst("parked-v1"))
         assert parked.values["graph_version"] == 1 < GRAPH_VERSION
         assert {"policy_version", "reviews", "review_problem"}.isdisjoint(parked.values)
         assert "quotes" not in asked(graph, analyst("parked-v1")), "version 1 asked as the stock middleware does"
         state = resume(graph, reviewer("parked-v1"), APPROVE)
         [review] = graph.get_state(analyst("parked-v1")).values["reviews"]
-    [publication] = world.published("parked-v1")
+    [publication] = desk.published("parked-v1")
     assert state["structured_response"].model_dump(mode="json") == publication["report"]
     assert (review["by"], review["report_sha256"]) == ("rev-1", publication["sha256"])
