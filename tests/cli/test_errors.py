@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +14,9 @@ import pytest
 from agentctl import __version__
 from agentctl.cli import history as history_command
 from agentctl.cli.commands import COMMANDS
+from agentctl.cli.env import Env
+from agentctl.cli.output import fail
+from agentctl.errors import Ambiguous
 from tests.support.cli import AGENT, Cli
 
 NAMES = [entry[0] for entry in COMMANDS]
@@ -138,3 +145,21 @@ def test_styles_are_for_terminals_alone_and_not_with_no_color(cli: Cli) -> None:
     assert "\x1b" not in cli("history", AGENT, environ=plain).out
     for off in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in cli("history", AGENT, terminal=True, environ=plain | off).out
+
+
+def test_a_candidate_is_told_by_ids_in_whole_and_results_in_part() -> None:
+    ns = "|".join(f"tools:{'0123abcd' * 4}" for _ in range(3))
+    call = {"id": "call_1", "ns": ns, "result": "a page " * 200, "answered": True}
+    error = Ambiguous("fetch_page was called twice", candidates=[call])
+
+    def said(**options: Any) -> tuple[str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        plain = {"stdin": io.StringIO(), "environ": {}, "cwd": Path(), "is_terminal": False, "err_is_terminal": False}
+        fail(Env(stdout=out, stderr=err, width=80, now=lambda: datetime.now(UTC), **plain, **options), error)
+        return out.getvalue(), err.getvalue()
+
+    line = said()[1].splitlines()[1]
+    assert line.startswith(f"  call_1  {ns}  a page a page")
+    assert line.endswith("...")
+    assert "true" not in line.lower()
+    assert json.loads(said(as_json=True)[0])["error"]["candidates"] == [call]

@@ -7,11 +7,14 @@ import json
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
 from langgraph.prebuilt import InjectedState, InjectedStore, ToolNode, ToolRuntime
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
+from pydantic import BaseModel
 
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.calls import CallBlocked, canonical_args
@@ -21,6 +24,8 @@ from agentctl.sandbox.injection import sandboxed
 from agentctl.sandbox.recordings import Recording
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.sandbox.replies import Substitute
+from agentctl.sandbox.walk import walk
+from agentctl.testing import ScriptedModel
 from tests.support.tools import World, agent, answered, ask, call, calling, once, thread, tool_messages
 
 A1 = {"order_id": "A1"}
@@ -432,3 +437,19 @@ def test_the_sandbox_within_a_sandbox_leaves_the_outer_one_whole() -> None:
     assert tool_messages(result)[0].content == "outer"
     assert dict(vars(node)) == before
     assert world.n_ran == 0
+
+
+def test_the_shape_of_a_final_answer_is_no_tool_that_a_graph_can_call() -> None:
+    class Verdict(BaseModel):
+        """The answer."""
+
+        text: str
+
+    @tool
+    def look_up(order_id: str) -> str:
+        """Looks an order up."""
+        return order_id
+
+    model = ScriptedModel(script=lambda turn: AIMessage("", tool_calls=[turn.call("Verdict", {"text": "x"})]))
+    agent = create_agent(model, tools=[look_up], response_format=ToolStrategy(Verdict))
+    assert {found.tool.name for found in walk(agent).tools} == {"look_up"}

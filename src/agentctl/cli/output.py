@@ -10,7 +10,7 @@ from agentctl.cli.env import Env
 from agentctl.codec.jsontext import dumps, pieces
 from agentctl.codec.secrets import hide_secrets
 from agentctl.errors import AgentctlError, GraphFailed, RevisionSyntaxError
-from agentctl.render.clean import clean, without_controls
+from agentctl.render.clean import clean, cut, without_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,6 +19,9 @@ Cell = str | int | float | None
 
 _HELD_BYTES = 4 * 1024 * 1024
 """How much of a document is held in memory."""
+
+_TOLD_WIDTH = 80
+"""How much of one cell of a candidate is told on stderr; --json has all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,8 @@ def fail(env: Env, error: AgentctlError) -> None:
         start, end = error.span
         env.stderr.write(f"  {clean(error.text)}\n  {' ' * start}{'^' * max(end - start, 1)}\n")
     for row in error.candidates:
-        env.stderr.write("  " + "  ".join(_told(cell) for cell in row.values() if cell not in (None, "")) + "\n")
+        cells = (_told(cell) for cell in row.values() if cell not in (None, "") and not isinstance(cell, bool))
+        env.stderr.write("  " + "  ".join(cells) + "\n")
     if error.hint:
         hint = env.pasteable(hide_secrets(clean(error.hint, keep_newlines=True)))
         env.stderr.write(f"hint: {hint}\n")
@@ -195,7 +199,9 @@ def _safe(part: RenderableType) -> RenderableType:
 
 
 def _told(value: object) -> str:
-    return clean(value if isinstance(value, str) else dumps(value))
+    """Returns one cell of a candidate: names and ids whole, arguments and results as far as they tell calls apart."""
+    text = clean(value if isinstance(value, str) else dumps(value))
+    return cut(text, _TOLD_WIDTH) if " " in text else text
 
 
 def _line(row: Sequence[Cell]) -> str:

@@ -110,7 +110,8 @@ class _Walker:
         elif isinstance(value, ToolNode):
             self._add_tool_node(value, path, None)
         elif isinstance(value, BaseTool):
-            self._tools.append(FoundTool(path, value))
+            if not _is_only_a_schema(value):
+                self._tools.append(FoundTool(path, value))
             for inner in vars(value).values():
                 self._push(inner, _join(path, f"({value.name})"))
         elif isinstance(value, BaseLanguageModel):
@@ -226,3 +227,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
+
+
+def _is_only_a_schema(tool: object) -> bool:
+    """Returns whether a tool has nothing to run: an agent binds one to its model for the shape of the final answer.
+
+    Source: langchain/agents/structured_output.py, OutputToolBinding (langchain 1.5.2).
+    """
+    from langchain_core.tools import StructuredTool
+
+    return type(tool) is StructuredTool and tool.func is None and tool.coroutine is None
