@@ -22,7 +22,7 @@ check: venv
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 bench: venv
 	$(BIN)/python -m benchmarks.bench

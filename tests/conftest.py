@@ -12,6 +12,13 @@ _KEPT = frozenset({"AGENTCTL_PG_BIN"})
 _PREFIXES = ("AGENTCTL_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG", "XDG_")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keeps the tests of a file in one process where several run, so that what a module sets up is set up once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(autouse=True)
 def isolation(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives each test its own home and an environment in which nothing of the machine's shows."""

@@ -85,7 +85,9 @@ def test_every_way_of_making_a_saver_gives_the_same_store(tmp_path: Path, databa
         assert through_saver == {
             (w.checkpoint_id, w.task_id, w.idx, w.channel): w.value for w in direct.writes(THREAD, "")
         }
-    assert not set(threading.enumerate()) - before
+    # Of a pool of AnyIO's, which a server of another test may have in this process, it cannot be told whose they are.
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert [name for name in left if not name.startswith("AnyIO worker")] == []
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,9 @@ def test_what_goes_wrong_while_a_saver_is_made_is_an_error_with_a_hint(
         open_reader(_file(tmp_path, code))
     assert caught.value.exit_code == 4
     assert hint in (caught.value.hint or "")
-    assert not set(threading.enumerate()) - before
+    # Of a pool of AnyIO's, which a server of another test may have in this process, it cannot be told whose they are.
+    left = [thread.name for thread in set(threading.enumerate()) - before]
+    assert [name for name in left if not name.startswith("AnyIO worker")] == []
 
 
 def test_a_missing_python_file_is_an_error_and_creates_nothing(tmp_path: Path) -> None:

