@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,6 +56,8 @@ def test_the_verdict_is_the_one_the_incident_was_written_for(
     from agentctl.stores.postgres.reading_role import reading_role
 
     thread, experiment = EXPERIMENTS[workflow][name]
+    # The least that can be significant; chance needs the runs that the incident asks for.
+    experiment = replace(experiment, n=min(experiment.n, 4)) if experiment.n <= 5 else experiment
     seeded = production(store, workflow)
     for variable, value in seeded.environ.items():
         monkeypatch.setenv(variable, value)

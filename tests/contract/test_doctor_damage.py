@@ -183,9 +183,13 @@ def test_the_writes_of_one_of_two_parallel_nodes_are_missed(rows: Rows) -> None:
 
 def test_durability_async_stores_a_join_that_was_not_complete(rows: Rows) -> None:
     graph = CATALOG["uneven join"].build(rows.saver)
-    for number in range(3):
+    found: list[set[str]] = []
+    # It is a race that LangGraph loses more or less often.
+    for number in range(60):
         graph.invoke({"log": ["input"]}, config_of(f"async {number}"), durability="async")
-    found = [codes(examine(rows, f"async {number}"), "fault") for number in range(3)]
+        found.append(set(codes(examine(rows, f"async {number}"), "fault")))
+        if found[-1]:
+            break
 
     assert all(each <= {"join_wrong"} for each in found)
     assert {"join_wrong"} in found, "if LangGraph does not do this any more, tell docs/doctor.md"

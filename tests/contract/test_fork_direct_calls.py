@@ -386,5 +386,9 @@ def test_one_of_several_sends_that_run_a_subgraph_is_changed_inside_it(source: S
     WORLD.clear()
     report = source.fork(build(None), "t@call:lookup:2", answer=['lookup="lost"'])
     assert only(report).nodes == ("sub", "sub|look")
-    assert seen(source, build(None), report) == ["plan", '{"order": "A1", "status": "delivered"}', "lost"]
+    first, *answers = seen(source, build(None), report)
+    # Which of two that run side by side calls second is a race.
+    kept = [answer for answer in answers if answer != "lost"]
+    assert (first, len(answers), len(kept)) == ("plan", 2, 1)
+    assert kept[0] in [f'{{"order": "{order}", "status": "delivered"}}' for order in ("A1", "B2")]
     assert not WORLD

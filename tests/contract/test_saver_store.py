@@ -86,8 +86,10 @@ def test_every_way_of_making_a_saver_gives_the_same_store(tmp_path: Path, databa
             (w.checkpoint_id, w.task_id, w.idx, w.channel): w.value for w in direct.writes(THREAD, "")
         }
     # Of a pool of AnyIO's, which a server of another test may have in this process, it cannot be told whose they are.
-    left = [thread.name for thread in set(threading.enumerate()) - before]
-    assert [name for name in left if not name.startswith("AnyIO worker")] == []
+    new = [thread for thread in set(threading.enumerate()) - before if not thread.name.startswith("AnyIO worker")]
+    for thread in new:
+        thread.join(timeout=10)
+    assert [thread.name for thread in new if thread.is_alive()] == []
 
 
 @pytest.mark.parametrize(
@@ -130,8 +132,10 @@ def test_what_goes_wrong_while_a_saver_is_made_is_an_error_with_a_hint(
     assert caught.value.exit_code == 4
     assert hint in (caught.value.hint or "")
     # Of a pool of AnyIO's, which a server of another test may have in this process, it cannot be told whose they are.
-    left = [thread.name for thread in set(threading.enumerate()) - before]
-    assert [name for name in left if not name.startswith("AnyIO worker")] == []
+    new = [thread for thread in set(threading.enumerate()) - before if not thread.name.startswith("AnyIO worker")]
+    for thread in new:
+        thread.join(timeout=10)
+    assert [thread.name for thread in new if thread.is_alive()] == []
 
 
 def test_a_missing_python_file_is_an_error_and_creates_nothing(tmp_path: Path) -> None:
