@@ -151,7 +151,9 @@ def drive(graph: Any, step: str, number: int) -> None:
             graph.invoke({"messages": [("user", "say"), {"role": "user", "content": "say"}]}, config, durability="sync")
         case _:
             text = step if step != "say again" else "say"
-            graph.invoke({"messages": [HumanMessage(text)]}, config, durability="sync")
+            # LangGraph gives an id while another thread stores the write: what is edited by its id has one from the start.
+            id = f"edited-{number}" if text == "edit" else None
+            graph.invoke({"messages": [HumanMessage(text, id=id)]}, config, durability="sync")
 
 
 def test_states_are_not_decoded_where_writes_tell(tmp_path: Path) -> None:
