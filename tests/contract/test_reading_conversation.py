@@ -151,7 +151,7 @@ def drive(graph: Any, step: str, number: int) -> None:
             graph.invoke({"messages": [("user", "say"), {"role": "user", "content": "say"}]}, config, durability="sync")
         case _:
             text = step if step != "say again" else "say"
-            # LangGraph gives ids while another thread stores the write: a message to be edited by its id has one before.
+            # LangGraph gives ids while another thread stores the write: one that is edited by its id has it before.
             id = f"edited-{number}" if text == "edit" else None
             graph.invoke({"messages": [HumanMessage(text, id=id)]}, config, durability="sync")
 
