@@ -340,3 +340,10 @@ def test_a_link_is_followed_to_where_the_wal_lies(database: Path, tmp_path: Path
 def test_names_with_special_characters_are_opened(database: Path) -> None:
     odd = database.rename(database.with_name("what? 100% #1 'é'.sqlite"))
     assert _look_twice(odd) == [THREAD]
+
+
+def test_a_file_in_no_folder_names_the_next_command(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no such file") as raised:
+        open_reader(str(tmp_path / "nowhere" / "debug.sqlite"))
+    assert "agentctl config show" in str(raised.value.hint)
+    assert not (tmp_path / "nowhere").exists()

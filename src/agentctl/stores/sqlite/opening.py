@@ -240,12 +240,14 @@ def _unreadable(path: Path, error: OSError) -> StoreError:
 
 
 def _nearby(path: Path) -> str | None:
-    """Returns a hint naming the database file in the same folder that looks most like `path`."""
+    """Returns a hint: the database file in the same folder that looks most like `path`, or what to look at."""
     folder = path.parent
+    if not folder.exists():
+        return f"there is no folder {folder} either; stores by name: agentctl config show"
     try:
         names = [entry.name for entry in folder.iterdir() if entry.is_file()]
     except OSError:
-        return f"the folder {folder} cannot be listed"
+        return f"its folder cannot be listed: ls -ld '{folder}'"
     databases = [name for name in names if Path(name).suffix in _DATABASE_SUFFIXES]
     close = difflib.get_close_matches(path.name, names, n=1) or sorted(databases)[:1]
     return f"did you mean --store '{folder / close[0]}'?" if close else None
