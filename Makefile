@@ -29,6 +29,7 @@ bench: venv
 
 docs: venv
 	$(BIN)/python -m docs.generate
+	$(BIN)/python -m docs.field_reports
 
 clean:
 	rm -rf $(VENV) build dist .agentctl
