@@ -15,16 +15,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from agentctl.errors import DecodeError, NotFound, Refused
+from agentctl.errors import NotFound, Refused
 from agentctl.records.copies import Scope, command
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import CopyPlan, Reader, RowPick
-from agentctl.stores.reading.layout import caller_path, node_ns, task_ns
-
-_TASKS_CHANNEL = "__pregel_tasks"
-_SENDS_IN_CHECKPOINT_FORMAT = 4
-_WALK_BATCH = 32
+from agentctl.stores.reading.ancestors import delta_ancestors, enclosing_ids, reads_sends_of_parent
+from agentctl.stores.reading.layout import TASKS, caller_path, keeps_state, node_ns, task_ns
 
 
 def for_copy(reader: Reader, thread: str, ns: str, id: str, scope: Scope, as_thread: str) -> CopyPlan:
@@ -83,7 +80,7 @@ def for_rerun(reader: Reader, thread: str, ns: str, id: str, tasks: Mapping[str,
     own = RowPick(ns, id, except_tasks=_with_their_calls(rows, ns, id, tasks), except_null_resume=True)
     below = _newest_below(rows, {**enclosing, ns: id}, before=None)
     nodes = {node_ns(_node_names(ns), name) for name in tasks.values()}
-    kept = next((pick.ns for pick in below if _keeps_state(pick.ns) and _lies_in(pick.ns, nodes)), None)
+    kept = next((pick.ns for pick in below if keeps_state(pick.ns) and _lies_in(pick.ns, nodes)), None)
     if kept is not None:
         raise Refused(
             f"subgraph {kept} below checkpoint {id} keeps its state between calls, so a run of its task alone would"
@@ -184,15 +181,6 @@ class _ThreadRows:
             at = rows[at].parent
 
 
-def _parents(row: CheckpointRow) -> Mapping[str, str]:
-    """Returns the enclosing checkpoints recorded on a row of a subgraph, by namespace.
-
-    Source: `metadata["parents"]` (langgraph 1.2.24, pregel/_loop.py `_put_checkpoint`).
-    """
-    parents = row.metadata.get("parents")
-    return {str(ns): str(id) for ns, id in parents.items()} if isinstance(parents, Mapping) else {}
-
-
 def _skipped_on_resume(rows: _ThreadRows, ns: str, id: str, below: Sequence[RowPick]) -> str | None:
     """Returns the namespace of a subgraph that the first step after `id` would take for finished, or None.
 
@@ -203,7 +191,7 @@ def _skipped_on_resume(rows: _ThreadRows, ns: str, id: str, below: Sequence[RowP
     (_internal/_config.py).
     """
     around = _node_names(ns) + "|"
-    kept = [pick.ns for pick in below if _keeps_state(pick.ns) and pick.ns.startswith(around)]
+    kept = [pick.ns for pick in below if keeps_state(pick.ns) and pick.ns.startswith(around)]
     if not kept:
         return None
     from agentctl.stores.reading.steps import StepReader
@@ -236,14 +224,6 @@ def _callers(path: str) -> Iterator[str]:
         outer = caller_path(outer)
 
 
-def _keeps_state(ns: str) -> bool:
-    """Tells whether the namespace belongs to a subgraph compiled with `checkpointer=True`: it names no task.
-
-    Source: `recast_checkpoint_ns` (langgraph 1.2.24, _internal/_config.py).
-    """
-    return ns != "" and ":" not in ns
-
-
 def _everything(rows: _ThreadRows) -> list[RowPick]:
     """Returns picks of every checkpoint, and of checkpoints that only writes are left of."""
     picks = []
@@ -273,7 +253,7 @@ def _lineage(rows: _ThreadRows, ns: str, id: str) -> list[RowPick]:
 
 
 def _is_below(row: CheckpointRow, picked: Mapping[str, Collection[str]]) -> bool:
-    parents = _parents(row)
+    parents = enclosing_ids(row)
     return bool(parents) and all(id in picked.get(ns, ()) for ns, id in parents.items())
 
 
@@ -292,7 +272,7 @@ def _enclosing(rows: _ThreadRows, ns: str, row: CheckpointRow) -> dict[str, str]
     """Returns the checkpoints that enclose a row by namespace, each of which must be stored; empty for the root."""
     if not ns:
         return {}
-    enclosing = {outer: id for outer, id in _parents(row).items() if outer != ns}
+    enclosing = {outer: id for outer, id in enclosing_ids(row).items() if outer != ns}
     for outer, id in enclosing.items():
         rows.require(outer, id)
     if "" not in enclosing:
@@ -339,7 +319,7 @@ def _newest_below(rows: _ThreadRows, fixed: Mapping[str, str], *, before: str | 
     for ns in rows.namespaces():
         if ns in at:
             continue
-        if _keeps_state(ns):
+        if keeps_state(ns):
             ids = _state_rows(rows, ns, at, before)
         else:
             ids = _task_rows(rows, ns, at, before)
@@ -351,7 +331,7 @@ def _newest_below(rows: _ThreadRows, fixed: Mapping[str, str], *, before: str | 
 
 def _task_rows(rows: _ThreadRows, ns: str, at: Mapping[str, str], before: str | None) -> list[str]:
     for row in rows.full(ns).values():
-        parents = _parents(row)
+        parents = enclosing_ids(row)
         if before in parents:
             continue
         if parents and all(at.get(outer) == id for outer, id in parents.items()):
@@ -367,7 +347,7 @@ def _state_rows(rows: _ThreadRows, ns: str, at: Mapping[str, str], before: str |
 
     Source: langgraph 1.2.24, pregel/_loop.py `_first` (`replay_bound`), _internal/_replay.py.
     """
-    lineages = {outer: list(rows.chain(outer, id)) for outer, id in at.items() if not _keeps_state(outer)}
+    lineages = {outer: list(rows.chain(outer, id)) for outer, id in at.items() if not keeps_state(outer)}
     if before is not None and before in lineages:
         lineages[before] = lineages[before][1:]
     found = _newest_on(rows, ns, lineages)
@@ -386,7 +366,7 @@ def _state_rows(rows: _ThreadRows, ns: str, at: Mapping[str, str], before: str |
 def _newest_on(rows: _ThreadRows, ns: str, lineages: Mapping[str, Sequence[str]]) -> str | None:
     known = {outer: frozenset(ids) for outer, ids in lineages.items()}
     for row in rows.full(ns).values():
-        parents = _parents(row)
+        parents = enclosing_ids(row)
         relevant = [id in known[outer] for outer, id in parents.items() if outer in known]
         if relevant and all(relevant):
             return row.id
@@ -403,55 +383,20 @@ def _with_needed(rows: _ThreadRows, picks: Sequence[RowPick]) -> list[RowPick]:
 
 
 def _delta_ancestors(rows: _ThreadRows, pick: RowPick) -> Iterator[RowPick]:
-    """Yields the ancestors that hold the seed and the writes of delta channels which the row itself does not store.
-
-    Each comes with only the writes to the channels still sought, down to and including the first row that stores
-    a value.
-    """
+    """Yields what the delta channels of a picked row are rebuilt from, each with only the writes to these channels."""
     row = rows.find(pick.ns, pick.id)
-    counters = row.metadata.get("counters_since_delta_snapshot") if row is not None else None
-    if row is None or not isinstance(counters, Mapping) or not counters:
-        return
-    sought = {str(channel) for channel in counters} - _stored_channels(rows, pick.ns, [pick.id], counters)[pick.id]
-    ancestors = islice(rows.chain(pick.ns, pick.id), 1, None)
-    while sought and (batch := list(islice(ancestors, _WALK_BATCH))):
-        stored = _stored_channels(rows, pick.ns, batch, sought)
-        for id in batch:
-            if not sought:
-                return
-            yield RowPick(pick.ns, id, channels=frozenset(sought))
-            sought -= stored[id]
-
-
-def _stored_channels(
-    rows: _ThreadRows, ns: str, ids: Sequence[str], channels: Collection[str]
-) -> dict[str, frozenset[str]]:
-    """Returns which of the channels each checkpoint stores; none where it cannot be read, which takes more rows."""
-    stored: dict[str, frozenset[str]] = {id: frozenset() for id in ids}
-    try:
-        for checkpoint in rows.reader.stored(rows.thread, ns, ids, channels=channels):
-            stored[checkpoint.row.id] = frozenset(
-                channel for channel, value in checkpoint.values.items() if value.type != "empty"
-            )
-    except DecodeError:
-        return {id: frozenset() for id in ids}
-    return stored
+    if row is not None:
+        for id, channels in delta_ancestors(rows.reader, row, islice(rows.chain(pick.ns, pick.id), 1, None)):
+            yield RowPick(pick.ns, id, channels=channels)
 
 
 def _sends_parent(rows: _ThreadRows, pick: RowPick) -> Iterator[RowPick]:
-    """Yields the parent whose writes hold the pending Sends of a checkpoint in a format older than 4.
-
-    Source: `_migrate_pending_sends` (langgraph-checkpoint-postgres 3.2.0, postgres/base.py).
-    """
-    parent = rows.lean(pick.ns)[pick.id].parent if pick.id in rows.lean(pick.ns) else None
-    if parent is None or parent not in rows.lean(pick.ns):
+    """Yields the parent whose writes hold the pending Sends of a checkpoint in an old format."""
+    row = rows.lean(pick.ns).get(pick.id)
+    if row is None or row.parent is None or row.parent not in rows.lean(pick.ns):
         return
-    try:
-        checkpoint = next(iter(rows.reader.stored(rows.thread, pick.ns, [pick.id], channels=())), None)
-    except DecodeError:
-        return
-    if checkpoint is not None and checkpoint.format < _SENDS_IN_CHECKPOINT_FORMAT:
-        yield RowPick(pick.ns, parent, channels=frozenset({_TASKS_CHANNEL}))
+    if reads_sends_of_parent(rows.reader, row):
+        yield RowPick(pick.ns, row.parent, channels=frozenset({TASKS}))
 
 
 def _in_order(picks: Iterable[RowPick]) -> tuple[RowPick, ...]:

@@ -158,6 +158,14 @@ def task_ns(ns: str, node: str, task_id: str) -> str:
     return f"{node_ns(ns, node)}{NS_END}{task_id}"
 
 
+def keeps_state(ns: str) -> bool:
+    """Tells whether a namespace belongs to a subgraph compiled with `checkpointer=True`: it names no task.
+
+    Source: `recast_checkpoint_ns` (langgraph 1.2.24, _internal/_config.py).
+    """
+    return ns != "" and NS_END not in ns
+
+
 def pull_task_id(checkpoint_id: str, ns: str, step: int, node: str, triggers: Iterable[str], *, format: int = 4) -> str:
     """Returns the id of the task that an edge makes.
 
