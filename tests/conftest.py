@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.support.agent_server import AgentServer
 
 _FOLDERS = ("CONFIG", "DATA", "STATE", "CACHE")
 _KEPT = frozenset({"AGENTCTL_PG_BIN"})
@@ -49,3 +53,33 @@ def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
 
     with new_database(postgres_url) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentServer]:
+    """A real Agent Server with its own storage and threads of every kind; see `tests/support/agent_server.py`."""
+    from tests.support.agent_server import seeded_agent_server
+
+    with seeded_agent_server(tmp_path_factory.mktemp("own-server")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AgentServer]:
+    """The same, checkpointing into a SQLite file by the stock saver."""
+    from tests.support.agent_server import seeded_agent_server
+
+    folder = tmp_path_factory.mktemp("sqlite-server")
+    with seeded_agent_server(folder, str(folder / "threads.sqlite")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterator[AgentServer]:
+    """The same, checkpointing into a Postgres database by the stock saver."""
+    from tests.support.agent_server import seeded_agent_server
+    from tests.support.postgres import new_database
+
+    folder = tmp_path_factory.mktemp("postgres-server")
+    with new_database(postgres_url) as url, seeded_agent_server(folder, url) as server:
+        yield server
