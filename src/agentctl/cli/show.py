@@ -114,16 +114,19 @@ def _answer_command(opened: Opened, view: CheckpointView) -> str:
     """Returns the command that answers the questions of a checkpoint, '' where it asks none.
 
     The head's are answered in the thread itself where its store may be written; those of an older checkpoint, of a
-    subgraph, and of a store that is only read, on a copy.
+    subgraph, and of a store that is only read, on a copy: a fork where other tasks of the step have finished, so that
+    they stay so.
     """
-    asked = [question for task in view.tasks for question in task.interrupts]
+    waiting = [question for task in view.tasks if not task.finished for question in task.interrupts]
+    asked = waiting or [question for task in view.tasks for question in task.interrupts]
     if not asked:
         return ""
+    half_done = waiting and any(task.finished for task in view.tasks)
     store = opened.store_choice
     tools = () if store.profile == DEBUG else ("--tools", "production")
     if view.ns or view.id != opened.facts.head("") or (tools and store.access != "write"):
         answers = [word for _ in asked for word in ("--resume", "JSON")]
-        text = command("replay", f"{opened.facts.place}@{view.id}", *answers)
+        text = command("fork" if half_done else "replay", f"{opened.facts.place}@{view.id}", *answers)
     elif len(asked) == 1:
         text = command("resume", opened.facts.place, "--value", "JSON", *tools)
     else:

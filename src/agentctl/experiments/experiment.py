@@ -14,6 +14,7 @@ from agentctl.records.copies import Place
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import Plan
+from agentctl.revisions.heads import ORIGIN
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.recordings import Recording
 from agentctl.stores.base import Reader, Writer
@@ -128,7 +129,7 @@ def recorded_configurable(metadata: Mapping[str, object]) -> dict[str, object]:
 
 def provenance(target: Target, op: str, reason: str, *, as_node: str | None = None, case: str = "") -> dict[str, str]:
     """Returns the flat metadata that says where a copy came from, what was done to it, why, and for which case."""
-    facts = {"agentctl_origin": target.place.target, "agentctl_op": op}
+    facts = {ORIGIN: target.place.target, "agentctl_op": op}
     if target.ns:
         facts["agentctl_origin_ns"] = target.ns
     if reason:

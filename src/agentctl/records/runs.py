@@ -59,7 +59,8 @@ class RunReport:
     """One run. `failed` is the check's answer: True, False, or None while undecided or without a check.
 
     `nodes` are names in execution order, inner ones with their path (`verify_income|fetch_statements`).
-    `blocked_hint` is the pasteable `--stub NAME=JSON` for the call that stopped the run.
+    `waits_before` are the nodes that a breakpoint stopped the run before, with their path too. `blocked_hint` is the
+    pasteable `--stub NAME=JSON` for the call that stopped the run.
     """
 
     thread: str
@@ -72,6 +73,7 @@ class RunReport:
     usage: Usage
     head: str | None = None
     interrupts: tuple[Mapping[str, object], ...] = ()
+    waits_before: tuple[str, ...] = ()
     model_ran: bool = False
     blocked_hint: str | None = None
     error_traceback: str | None = None

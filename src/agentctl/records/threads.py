@@ -29,10 +29,13 @@ class ThreadQuery:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSummary:
-    """One listed thread. `hit` is the matching text of `--grep`, cut around the match."""
+    """One listed thread. `hit` is the matching text of `--grep`, cut around the match.
+
+    `n_checkpoints` is None where the store does not count them; `head` is '' for a thread without a checkpoint.
+    """
 
     thread: str
-    n_checkpoints: int
+    n_checkpoints: int | None
     head: str
     created_at: datetime | None
     updated_at: datetime | None
@@ -54,8 +57,9 @@ class Interrupt(NamedTuple):
 class Task(NamedTuple):
     """One task of the step that runs from a checkpoint.
 
-    `result` holds the channel writes of a finished task, in order; `error` is the stored exception as text;
-    `ns` is the namespace of the subgraph it ran, or None.
+    `result` holds the channel writes of a finished task, in order; `error` is the stored exception as text, which stays
+    stored when an error handler, the node `handled_by`, took care of it; `caught` says that a handler was given it, and
+    runs in the node's place when the thread goes on; `ns` is the namespace of the subgraph it ran, or None.
     """
 
     id: str
@@ -66,6 +70,13 @@ class Task(NamedTuple):
     interrupts: tuple[Interrupt, ...] = ()
     result: tuple[tuple[str, object], ...] | None = None
     ns: str | None = None
+    caught: bool = False
+    handled_by: str | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing of it is open: it finished, or its error was handled."""
+        return self.finished or self.handled_by is not None
 
 
 class HistoryRow(NamedTuple):

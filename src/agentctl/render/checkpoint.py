@@ -92,13 +92,26 @@ def human(
 
 def _task_lines(task: Task, width: int, full: bool) -> Iterable[tuple[str, str]]:
     limit = 1_000_000 if full else width
-    state = "finished" if task.finished else "failed" if task.error else "asks" if task.interrupts else "not run"
     where = f"  in {task.ns}" if task.ns else ""
-    yield f"task     {task.name}: {state}{where}", "red" if task.error else "yellow"
+    yield f"task     {task.name}: {_task_state(task)}{where}", "red" if task.error else "yellow"
     if task.error:
         yield cut(f"         {task.error}", limit), "red"
     for asked in task.interrupts:
-        yield cut(f"         {asked.id or '?'}  {dumps(asked.value)}", limit), "yellow"
+        answered = "answered  " if task.finished else ""
+        yield cut(f"         {answered}{asked.id or '?'}  {dumps(asked.value)}", limit), "yellow"
+    for channel, value in task.result or ():
+        yield cut(f"         {channel}: {dumps(value)}", limit), ""
+
+
+def _task_state(task: Task) -> str:
+    """Returns how a task stands: one without stored writes may have acted all the same."""
+    if task.handled_by is not None:
+        return f"failed, handled by {task.handled_by}"
+    if task.finished:
+        return "finished"
+    if task.error:
+        return "failed"
+    return "asks" if task.interrupts else "no result stored; it may have run"
 
 
 def plain(view: CheckpointView, reading: Reading | None = None) -> Iterable[Sequence[str | int | None]]:
@@ -154,6 +167,7 @@ def _task(task: Task) -> dict[str, object]:
         "name": task.name,
         "finished": task.finished,
         "error": task.error,
+        "handled_by": task.handled_by,
         "interrupts": [{"id": asked.id, "value": asked.value} for asked in task.interrupts],
         "result": None
         if task.result is None

@@ -8,21 +8,23 @@ MAX_LANES = 6
 """Lanes beyond this many are drawn as one, marked `+`."""
 
 
-def gutter(rows: Iterable[tuple[str, str | None]]) -> list[str]:
+def gutter(rows: Iterable[tuple[str, str | None]], first: str | None = None) -> list[str]:
     """Returns one gutter text a row.
 
     Args:
-        rows: (id, parent id) newest first, every row before its parent. The first row's branch gets lane 0.
+        rows: (id, parent id) newest first, every row before its parent.
+        first: Id of the row whose branch gets lane 0; None for the first row.
 
     Returns:
         Texts such as `●`, `│ ○`, `●─╯`: `●` in the first lane, `○` in others, `╯` where a branch leaves its parent.
         Unpadded; two columns a lane.
     """
-    lanes: list[str | None] = []
+    lanes: list[str | None] = [None]
     drawn: list[str] = []
     for checkpoint, parent in rows:
+        first = checkpoint if first is None else first
         waiting = [i for i, wanted in enumerate(lanes) if wanted == checkpoint]
-        lane = waiting[0] if waiting else _free_lane(lanes)
+        lane = waiting[0] if waiting else 0 if checkpoint == first else _free_lane(lanes)
         drawn.append(_draw(lanes, lane, waiting[1:]))
         for merged in waiting[1:]:
             lanes[merged] = None

@@ -44,7 +44,8 @@ def human(history: History, now: datetime, width: int) -> Iterable[RenderableTyp
     for note in history.notes:
         yield f"note: {note}"
     lanes = gutter(
-        (f"{row.ns}\0{row.id}", None if row.parent is None else f"{row.ns}\0{row.parent}") for row in history.items
+        ((_key(row.ns, row.id), None if row.parent is None else _key(row.ns, row.parent)) for row in history.items),
+        next((_key(row.ns, row.id) for row in history.items if row.is_head), None),
     )
     yield from grid(
         _columns(any(row.ns for row in history.items)),
@@ -65,6 +66,10 @@ def human(history: History, now: datetime, width: int) -> Iterable[RenderableTyp
     )
     if history.truncated:
         yield f"{len(history.items)} of {count(history.n_total, 'checkpoint')} shown; all: --limit 0"
+
+
+def _key(ns: str, id: str) -> str:
+    return f"{ns}\0{id}"
 
 
 def _short_ns(ns: str) -> str:

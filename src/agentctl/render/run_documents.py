@@ -165,6 +165,7 @@ def run_object(run: RunReport) -> dict[str, object]:
         "error": run.error,
         "head": run.head,
         "interrupts": [dict(asked) for asked in run.interrupts],
+        "waits_before": list(run.waits_before),
         "blocked_hint": run.blocked_hint,
         "usage": {
             "model_calls": run.usage.model_calls,

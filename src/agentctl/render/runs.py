@@ -157,6 +157,8 @@ def outcome(run: RunReport) -> tuple[str, str, str]:
         call = next((call for call in reversed(run.tool_calls) if call.served_by == "blocked"), None)
         what = f"{call.name}({', '.join(f'{k}={dumps(v)}' for k, v in call.args.items())})" if call else run.error or ""
         return "blocked", what, style
+    if run.waits_before:
+        return "stopped", f"before {names(run.waits_before)}, at a breakpoint", style
     if run.status == "interrupted":
         return ASKS, "; ".join(dumps(asked.get("value")) for asked in run.interrupts), style
     return run.status.replace("_", " "), run.error or "", style
@@ -166,6 +168,8 @@ def _way_on(run: RunReport) -> str:
     """Returns what lets a run end that waits or was blocked, '' for any other."""
     if run.status == "blocked" and run.blocked_hint:
         return f"answer it with {run.blocked_hint}"
+    if run.waits_before:
+        return "go past it with --resume null"
     return "answer it with --resume JSON" if run.status == "interrupted" else ""
 
 

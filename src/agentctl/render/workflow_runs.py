@@ -58,7 +58,7 @@ def human(verb: str, report: WorkflowReport, width: int, pasteable: Callable[[st
         tools = "called for real" if report.tools == PRODUCTION else effects_words(report.side_effects)
         status = run.status.replace("_", " ")
         yield _row(verb, f"{thread}  {status}   nodes: {names(run.nodes)}   tools: {tools}", width=width)
-        if run.status != "interrupted":
+        if not run.interrupts:
             label, text, style = outcome(run)
             yield _row(label, cut(text, max(width - LABEL, 24)), style)
         for asked in run.interrupts:

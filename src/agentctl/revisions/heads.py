@@ -16,6 +16,21 @@ source `fork`).
 """
 
 
+ORIGIN: Final = "agentctl_origin"
+"""Metadata of what an experiment wrote: the checkpoint, as a target, that its thread was copied from."""
+
+
+def is_edit(row: CheckpointRow) -> bool:
+    """Returns whether somebody edited the thread with this checkpoint.
+
+    In a thread that an experiment made, its own `update` and `fork` rows are what the thread is for.
+    """
+    if row.source not in EDITS:
+        return False
+    origin = row.metadata.get(ORIGIN)
+    return not isinstance(origin, str) or origin.rpartition("@")[0].endswith(row.thread)
+
+
 @dataclass(frozen=True, slots=True)
 class EditedHead:
     """The head descends from an edit.
@@ -36,7 +51,7 @@ def find_edit(rows: Sequence[CheckpointRow], head: str) -> EditedHead | None:
         rows: Every row of one namespace with its metadata, in any order.
         head: Full id of the head.
     """
-    return edited_head({row.id: row.parent for row in rows}, head, {row.id for row in rows if row.source in EDITS})
+    return edited_head({row.id: row.parent for row in rows}, head, {row.id for row in rows if is_edit(row)})
 
 
 def edited_head(parents: Mapping[str, str | None], head: str, edits: Collection[str]) -> EditedHead | None:

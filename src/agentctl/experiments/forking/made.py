@@ -15,6 +15,7 @@ from agentctl.experiments.forking.pairing import new_problems
 from agentctl.experiments.forking.point import Point
 from agentctl.experiments.forking.results import Rows
 from agentctl.experiments.forking.scratch import THREAD
+from agentctl.experiments.runs.graph_parts import handler_of
 from agentctl.experiments.runs.reports import inert
 from agentctl.records.runs import Answered
 from agentctl.records.threads import Task
@@ -55,6 +56,19 @@ class Given:
     def waits(self) -> bool:
         """Whether a question waits at the target."""
         return any(task.interrupts and not task.finished for task in self.point.tasks)
+
+    def going_on(self, tasks: Iterable[Task]) -> tuple[str, ...]:
+        """Returns the nodes that run when tasks go on: a task whose error was caught goes on at its handler.
+
+        Source: langgraph 1.2.24, pregel/_loop.py (`_resume_error_handlers_if_applicable`).
+        """
+        return tuple(self._goes_on_at(task) for task in tasks)
+
+    def _goes_on_at(self, task: Task) -> str:
+        if not task.caught:
+            return task.name
+        handler = task.handled_by if self.graph is None else handler_of(self.graph, task.name)
+        return f"{task.name}|{handler}" if handler else task.name
 
     def known_graph(self) -> Graph:
         """Returns the graph of the namespace.

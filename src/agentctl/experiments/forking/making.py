@@ -83,8 +83,12 @@ def _named(given: Given) -> tuple[NamedCall, ...]:
 
 def _from_answer(given: Given) -> Made:
     """Returns a fork whose waiting question is answered; what had finished stays finished."""
-    left = tuple(task.name for task in given.point.unfinished)
-    return Made(reader=given.source, plan=given.resume_plan(), id=given.target.id, next=left)
+    return Made(
+        reader=given.source,
+        plan=given.resume_plan(),
+        id=given.target.id,
+        next=given.going_on(given.point.unfinished),
+    )
 
 
 def _from_input(given: Given, new_input: NewInput) -> Made:

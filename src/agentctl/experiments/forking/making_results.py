@@ -55,7 +55,7 @@ def from_results(given: Given, calls: Sequence[NamedCall], in_state: Sequence[Na
     if task is None and (given.forms.assigns or in_state):
         plan = with_null_writes(given, plan, in_state)
     done = {write.task_id for write in rows.extra}
-    left = tuple(one.name for one in given.point.tasks if one in again or not (one.finished or one.id in done))
+    left = given.going_on(one for one in given.point.tasks if one in again or not (one.finished or one.id in done))
     next_, state = _after(given, plan, left)
     if state is not None:
         check_conversation(given, values_of(state))

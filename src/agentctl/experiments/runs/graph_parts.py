@@ -66,6 +66,15 @@ def command_ends(graph: Graph, node: str) -> tuple[str, ...]:
     return tuple(getattr(spec, "ends", None) or ())
 
 
+def handler_of(graph: Graph, node: str) -> str | None:
+    """Returns the node that handles a node's errors, None where it has none.
+
+    Source: PregelNode.error_handler_node (langgraph 1.2.24, pregel/_read.py).
+    """
+    found = graph.nodes.get(node)
+    return found.error_handler_node if found is not None else None
+
+
 def reduces(graph: Graph, channel: str) -> bool:
     """Returns whether a channel merges what is written to it, so that replacing needs an Overwrite."""
     from langgraph.channels import BinaryOperatorAggregate

@@ -48,6 +48,7 @@ def report_run(ended: Ended, check: Check | None, *, forced_end: bool = False) -
         usage=ended.usage,
         head=ended.head,
         interrupts=observed.interrupts,
+        waits_before=ended.waits_before,
         model_ran=ended.usage.model_calls > 0,
         blocked_hint=ended.blocked_hint,
         error_traceback=ended.error_traceback,

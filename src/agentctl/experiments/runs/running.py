@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -73,8 +74,9 @@ class RunJob:
 class Ended:
     """How one run ended, still with the application's own objects in it.
 
-    `values` are the final channel values; `next` the nodes that would run next; `interrupts` the LangGraph interrupts
-    that wait for an answer, each with the node that asks.
+    `values` are the final channel values; `next` the nodes that would run next; `waits_before` the same with the path
+    of those inside a subgraph, where a breakpoint stopped the run; `interrupts` the LangGraph interrupts that wait for
+    an answer, each with the node that asks.
     """
 
     job: RunJob
@@ -85,6 +87,7 @@ class Ended:
     head: str | None = None
     values: Mapping[str, object] = field(default_factory=dict)
     next: tuple[str, ...] = ()
+    waits_before: tuple[str, ...] = ()
     interrupts: tuple[tuple[str, Any], ...] = ()
     error: str | None = None
     error_traceback: str | None = None
@@ -206,8 +209,10 @@ async def run_one(
             failure, timed_out = error, deadline.expired()
         wall_s = time.perf_counter() - began
         calls = calls_so_far()
+        snapshot, waits_before = None, tuple[str, ...]()
         try:
             snapshot = await drive.snapshot()
+            waits_before = await drive.breakpoints(snapshot)
         except Exception as error:
             snapshot, failure = None, failure or error
     status = _status(job, events.nodes, snapshot, calls, failure, timed_out)
@@ -221,6 +226,7 @@ async def run_one(
         head=drive.tip,
         values=_values(snapshot),
         next=tuple(snapshot.next) if snapshot else (),
+        waits_before=waits_before if status == "interrupted" else (),
         interrupts=_asked(snapshot),
         error=_one_line(shown) if shown else _why(status, job, events.nodes, limits),
         error_traceback=their_traceback(shown) if shown else None,
@@ -316,6 +322,24 @@ class _Drive:
             state = await self._graph.aget_state(pinned)
         self.tip = state.config["configurable"].get("checkpoint_id")
         return state if state.metadata is not None else None
+
+    async def breakpoints(self, state: StateSnapshot | None) -> tuple[str, ...]:
+        """Returns the nodes that a state without a question waits before, with their path inside subgraphs."""
+        if state is None or not state.next or _asked(state):
+            return ()
+        deep: StateSnapshot = await self._graph.aget_state(state.config, subgraphs=True)
+        return tuple(_innermost(deep))
+
+
+def _innermost(state: Any) -> Iterator[str]:
+    """Yields the unfinished nodes of a state, those inside a subgraph that has begun in place of the node around."""
+    left = Counter(state.next)
+    for task in state.tasks:
+        if not left[task.name]:
+            continue
+        left[task.name] -= 1
+        inner = list(_innermost(task.state)) if hasattr(task.state, "tasks") else []
+        yield from (f"{task.name}|{name}" for name in inner) if inner else (task.name,)
 
 
 def recursion_limit(max_steps: int, payload: object, start: str | None) -> int:

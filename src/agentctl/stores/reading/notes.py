@@ -9,7 +9,7 @@ from typing import Final
 
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import UNKNOWN
-from agentctl.revisions.heads import EDITS, edited_head
+from agentctl.revisions.heads import edited_head, is_edit
 from agentctl.revisions.shortids import short_ids
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.lineage import Tree
@@ -42,7 +42,7 @@ class Notes:
         row = step.row
         if row.ns == "":
             self.seen.add(row.id)
-            if row.source in EDITS:
+            if is_edit(row):
                 self.edits[row.id] = row
         if row.metadata_error is not None:
             self._add("damaged", f"the metadata of {self.short(row.id)} cannot be read: {row.metadata_error}")
@@ -96,19 +96,22 @@ def steps_missing(step: Step) -> int:
 def half_done(step: Step, *, went_on: bool) -> str | None:
     """Returns what to know of a step that stopped after some of its tasks had finished, or None.
 
-    A task without stored writes may have acted all the same: its effects come before its writes.
+    A task without stored writes may have acted all the same: its effects come before its writes. A failed task whose
+    error was handled does not run again, and its handler does.
+
+    Source: langgraph 1.2.24, pregel/_loop.py (`_resume_error_handlers_if_applicable`).
     """
     if went_on or not step.tasks:
         return None
     done = [task.name for task in step.tasks if task.finished]
-    failed = [task.name for task in step.tasks if not task.finished and task.error is not None]
-    silent = [
-        t.name for t in step.tasks if not (t.finished or t.error is not None or t.interrupts or t.name == UNKNOWN)
-    ]
-    if not (failed or (done and silent)):
+    handlers = [task.handled_by for task in step.tasks if not task.finished and task.handled_by is not None]
+    failed = [task.name for task in step.tasks if not task.settled and task.error is not None]
+    silent = [t.name for t in step.tasks if not (t.settled or t.error is not None or t.interrupts or t.name == UNKNOWN)]
+    if not (failed or ((done or handlers) and silent)):
         return None
     kept = f"{_counted(done)} finished and will not run again; " if done else ""
-    return f"{kept}{_counted(failed + silent)} did not finish and may already have run outside"
+    handled = f"{_counted(handlers)} ran, and runs again when the thread goes on; " if handlers else ""
+    return f"{kept}{handled}{_counted(failed + silent)} did not finish and may already have run outside"
 
 
 def _counted(names: Iterable[str]) -> str:
@@ -147,7 +150,7 @@ def of_head(
 def _edits_at_branchings(reader: Reader, thread: str, tree: Tree, seen: Collection[str]) -> Mapping[str, CheckpointRow]:
     """Reads the rows, not listed themselves, where branches begin: edits that split the thread are among them."""
     ids = list(islice(_branch_starts(tree, seen), _MAX_ROWS_READ))
-    return {row.id: row for row in reader.rows(thread, ids=ids) if row.source in EDITS} if ids else {}
+    return {row.id: row for row in reader.rows(thread, ids=ids) if is_edit(row)} if ids else {}
 
 
 def _branch_starts(tree: Tree, seen: Collection[str]) -> Iterator[str]:

@@ -202,6 +202,20 @@ class StepReader:
         )
 
     def _tasks(self, row: CheckpointRow, batch: Batch) -> tuple[Task, ...]:
+        tasks = self._tasks_of(row, batch)
+        handlers = [rows for rows in batch.writes_on(row.id).handlers if rows.finished]
+        return tuple(self._handled(row, task, handlers) for task in tasks) if handlers else tasks
+
+    def _handled(self, row: CheckpointRow, task: Task, handlers: Iterable[TaskRows]) -> Task:
+        """Returns a task with the error handler that took care of its error, if one did."""
+        path = layout.parse_task_path(task.path)
+        for rows in handlers:
+            if task.error is not None and (rows.path.node, rows.path.index) == (path.node, path.index):
+                name = self._names.of_handler(row.id, next_step(row), rows, [(task.id, path)])
+                return task._replace(handled_by=name)
+        return task
+
+    def _tasks_of(self, row: CheckpointRow, batch: Batch) -> tuple[Task, ...]:
         rows = batch.due_by_rows(row)
         if rows is not None:
             return tuple([self._task_of_rows(row, task, batch) for task in rows])

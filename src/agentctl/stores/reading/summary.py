@@ -70,9 +70,15 @@ def of_tasks(tasks: Iterable[Task]) -> str:
     parts: list[str] = []
     for task in tasks:
         if task.error is not None:
-            parts.append(f"{task.name} failed: {_cut(task.error)}" + (", then finished" if task.finished else ""))
+            parts.append(f"{task.name} failed: {_cut(task.error)}{_after_error(task)}")
         parts += [f"asks: {_question(interrupt.value)}" for interrupt in task.interrupts]
     return _line(dict.fromkeys(parts))
+
+
+def _after_error(task: Task) -> str:
+    if task.handled_by is not None:
+        return f", handled by {task.handled_by}"
+    return ", then finished" if task.finished else ""
 
 
 def short(value: object) -> str:

@@ -50,6 +50,7 @@ def make_task(
         interrupts=interrupts_of(rows, name) if rows and has_control else (),
         result=result_of(rows) if results and rows and rows.finished else None,
         ns=_inner_ns(name, ns, task_id, namespaces),
+        caught=rows is not None and has_control and any(w.channel == layout.ERROR_SOURCE_NODE for w in rows.writes),
     )
 
 

@@ -16,7 +16,7 @@ def task_failed(head: Head) -> Findings:
     if head.site.ns:
         return
     for task in head.step.tasks:
-        if task.error is not None and not task.finished:
+        if task.error is not None and not task.settled:
             cause = f"{task.name} raised {_first_line(task.error)}"
             yield Finding("task_failed", head.id, cause, head.site.command("replay", head.site.at(head.id)), task.id)
 
