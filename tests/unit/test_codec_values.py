@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentctl.codec.tree import EMPTY, JSON_CONSTRUCTOR, Opaque, Typed
+from agentctl.codec.tree import EMPTY, Opaque, Typed
 from agentctl.codec.values import decode, pack, plain, unpack, unpack_last
 from agentctl.errors import DecodeError, Refused
 from agentctl.records.rows import Stored
@@ -177,9 +177,20 @@ def test_what_cannot_be_stored_is_refused(value: object) -> None:
         pack(value)
 
 
-def test_a_json_constructor_has_no_msgpack_form() -> None:
+def test_a_json_constructor_is_packed_as_json_and_has_no_msgpack_form() -> None:
+    stored = Stored("json", b'[{"lc": 1, "type": "constructor", "id": ["a", "B"], "kwargs": {}}]')
+
+    assert pack(unpack(stored)) == stored
     with pytest.raises(Refused):
-        pack([Typed(JSON_CONSTRUCTOR, "a", "B", {})])
+        pack(unpack(stored), type="msgpack")
+
+
+def test_what_only_javascript_has_shows_its_name_and_packs_back() -> None:
+    stored = Stored("json", b'[{"lc": 2, "type": "undefined"}, {"lc": 2, "type": "delta_snapshot", "value": [1]}]')
+
+    snapshot = "langgraph.checkpoint.serde.types._DeltaSnapshot"
+    assert decode(stored) == [{"$type": "undefined"}, {"$type": snapshot, "$value": [1]}]
+    assert pack(unpack(stored)) == stored
 
 
 def test_an_encrypted_value_without_a_key_says_which_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agentctl.codec.packed import split_map
 from agentctl.records.rows import CheckpointRow, Stored, StoredCheckpoint
 from agentctl.stores.copying.compare import same_value
-from agentctl.stores.copying.convert import Unholdable, is_delta_snapshot, require_json, to_document, to_msgpack
+from agentctl.stores.copying.convert import Unholdable, is_delta_snapshot, require_json, to_document, to_state
 
 SNAPSHOT = ormsgpack.packb(ormsgpack.Ext(7, ormsgpack.packb(["a"])))
 
@@ -90,24 +90,49 @@ def test_text_that_is_not_unicode_is_refused() -> None:
 
 def test_an_integer_beyond_64_bits_has_no_msgpack_form() -> None:
     for value in (2**64, -(2**63) - 1):
-        with pytest.raises(Unholdable, match="64 bits"):
-            to_msgpack(checkpoint(x=Stored("json", json.dumps(value).encode())))
+        with pytest.raises(Unholdable, match="64-bit"):
+            to_state(checkpoint(x=Stored("json", json.dumps(value).encode())))
 
 
 @pytest.mark.parametrize("type_", ["bytearray", "pickle", "msgpack+aes"])
 def test_a_blob_without_an_equal_msgpack_form_is_refused(type_: str) -> None:
     with pytest.raises(Unholdable, match="channel x"):
-        to_msgpack(checkpoint(x=Stored(type_, b"abc")))
+        to_state(checkpoint(x=Stored(type_, b"abc")))
 
 
-def test_a_json_blob_that_holds_more_than_a_scalar_is_refused() -> None:
-    with pytest.raises(Unholdable, match="channel x"):
-        to_msgpack(checkpoint(x=Stored("json", b'{"lc": 2}')))
+def test_plain_json_becomes_msgpack_for_sqlite_and_stays_a_blob_for_postgres() -> None:
+    stored = Stored("json", b'{"a":[1,null,"\\u00e9"]}')
+    state = to_state(checkpoint(x=stored, y=Stored("json", b"0.5")))
+    assert state.type == "msgpack"
+    assert split_map(split_map(state.data)["channel_values"]) == {
+        "x": packed({"a": [1, None, "é"]}).data,
+        "y": packed(0.5).data,
+    }
+    document = to_document(checkpoint(x=stored, y=Stored("json", b"0.5")))
+    assert (document.body["channel_values"], document.blobs["y"]) == ({}, Stored("json", b"0.5"))
+
+
+def test_json_that_names_a_class_makes_the_whole_row_json() -> None:
+    message = {"lc": 1, "type": "constructor", "id": ["langchain_core", "messages", "HumanMessage"], "kwargs": {}}
+    values = {"x": Stored("json", json.dumps(message).encode()), "n": packed(3), "nothing": Stored("null", b"")}
+    state = to_state(checkpoint(**values))
+    assert state.type == "json"
+    assert json.loads(state.data)["channel_values"] == {"x": message, "n": 3, "nothing": None}
+    for beside in (packed([1]), packed(float("nan")), Stored("bytes", b"a")):
+        with pytest.raises(Unholdable, match="channel y: value of type"):
+            to_state(checkpoint(**values, y=beside))
+
+
+def test_a_snapshot_of_langgraph_js_is_not_marked_inline() -> None:
+    snapshot = Stored("json", b'{"lc":2,"type":"delta_snapshot","value":[]}')
+    document = to_document(checkpoint(x=snapshot))
+    assert (document.body["channel_values"], document.blobs) == ({}, {"x": snapshot})
+    assert is_delta_snapshot(snapshot)
 
 
 def test_a_row_that_cannot_be_taken_apart_is_refused() -> None:
     row = CheckpointRow("t", "", "1f0", None, {})
-    for convert in (to_document, to_msgpack):
+    for convert in (to_document, to_state):
         with pytest.raises(Unholdable, match="taken apart"):
             convert(StoredCheckpoint(row, 0, {}, {}, {}, damage="encrypted"))
 
@@ -131,7 +156,7 @@ def test_what_goes_to_postgres_and_back_is_the_same_bytes(values: dict[str, Any]
     except Unholdable:
         return
     inline = {name: packed(value) for name, value in json.loads(json.dumps(document.body))["channel_values"].items()}
-    back = to_msgpack(checkpoint(**inline | dict(document.blobs)))
+    back = to_state(checkpoint(**inline | dict(document.blobs)))
     slices = split_map(split_map(back.data)["channel_values"])
     assert slices == {name: stored.data for name, stored in original.values.items()}
 

@@ -21,6 +21,8 @@ from typing import Final
 from agentctl.codec.tree import (
     DELTA_SNAPSHOT,
     JSON_CONSTRUCTOR,
+    JSON_SNAPSHOT,
+    JSON_UNDEFINED,
     NUMPY_ARRAY,
     Empty,
     Opaque,
@@ -83,6 +85,10 @@ def _plain_typed(node: Typed) -> dict[str, object]:
     name = node.type_name
     if node.code == JSON_CONSTRUCTOR:
         return _typed(name, _constructor_payload(node.payload))
+    if node.code == JSON_UNDEFINED:
+        return {TYPE: name}
+    if node.code == JSON_SNAPSHOT and isinstance(node.payload, Mapping):
+        return {TYPE: name, VALUE: _plain(node.payload["value"])}
     if node.code == NUMPY_ARRAY:
         return _plain_array(node.payload)
     if node.code == DELTA_SNAPSHOT:

@@ -48,6 +48,8 @@ def parts_of(value: Stored) -> Parts:
         return Parts((Stored("msgpack", data),), is_list=False)
     if value.type == "json":
         loaded = _loaded(value.data)
+        if isinstance(loaded, dict) and loaded.get("lc") == 2 and loaded.get("type") == "delta_snapshot":
+            loaded = loaded.get("value")
         if isinstance(loaded, list):
             return Parts(tuple(Stored("json", _dumped(item)) for item in loaded), is_list=True)
     return Parts((value,), is_list=False)

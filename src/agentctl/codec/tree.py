@@ -17,8 +17,16 @@ PYDANTIC_V1: Final = 4
 PYDANTIC_V2: Final = 5
 NUMPY_ARRAY: Final = 6
 DELTA_SNAPSHOT: Final = 7
+DELTA_SNAPSHOT_TYPE: Final = ("langgraph.checkpoint.serde.types", "_DeltaSnapshot")
 JSON_CONSTRUCTOR: Final = -1
-"""Code of a `{"lc": ..., "type": "constructor"}` object in a `json` row; all others are msgpack extension codes."""
+"""Code of a `{"lc": ..., "type": "constructor"}` object in a `json` row; those below are such objects too."""
+JSON_UNDEFINED: Final = -2
+"""JavaScript's `undefined`, `{"lc": 2, "type": "undefined"}`."""
+JSON_SNAPSHOT: Final = -3
+"""A DeltaChannel's snapshot as LangGraph.js writes it, `{"lc": 2, "type": "delta_snapshot", "value": ...}`.
+
+Source: langgraphjs, libs/checkpoint/src/serde/jsonplus.ts (`_default`).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class Typed:
         code: How the value is stored: one of the constants above.
         module: Module the row names, '' where the form has none.
         name: Class or function the row names.
-        payload: Constructor argument, arguments or fields; for a JSON constructor the whole object as stored.
+        payload: Constructor argument, arguments or fields; with a JSON code the whole object as stored.
         rest: What the stored tuple holds after the payload (the method's name).
     """
 

@@ -6,6 +6,8 @@ Source: langgraph/checkpoint/serde/jsonplus.py (langgraph-checkpoint 4.3.2).
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, Final
 
 import ormsgpack
@@ -14,8 +16,11 @@ from agentctl.codec.encryption import decrypted
 from agentctl.codec.inert import plain
 from agentctl.codec.tree import (
     DELTA_SNAPSHOT,
+    DELTA_SNAPSHOT_TYPE,
     EMPTY,
     JSON_CONSTRUCTOR,
+    JSON_SNAPSHOT,
+    JSON_UNDEFINED,
     NUMPY_ARRAY,
     PYDANTIC_V2,
     Empty,
@@ -25,8 +30,9 @@ from agentctl.codec.tree import (
 from agentctl.errors import DecodeError, Refused
 from agentctl.records.rows import Stored
 
-__all__ = ["EMPTY", "Opaque", "Typed", "decode", "pack", "plain", "unpack", "unpack_last"]
+__all__ = ["EMPTY", "Opaque", "Typed", "decode", "nodes_in", "pack", "plain", "unpack", "unpack_last"]
 
+_JSON_CODES: Final = (JSON_CONSTRUCTOR, JSON_UNDEFINED, JSON_SNAPSHOT)
 _UNPACK_OPTIONS: Final = ormsgpack.OPT_NON_STR_KEYS
 _PACK_OPTIONS: Final = (
     ormsgpack.OPT_NON_STR_KEYS
@@ -102,7 +108,7 @@ def pack(tree: object, *, type: str | None = None) -> Stored:
     Args:
         tree: As `unpack` returns it, edited or made anew from plain Python.
         type: `msgpack` or `json` to ask for that form; None picks what LangGraph writes for the value: `null`,
-            `bytes` and `bytearray` for these, `msgpack` for all else.
+            `bytes` and `bytearray` for these, `msgpack` for all else but what only JSON rows hold.
 
     Raises:
         Refused: The tree holds what the form cannot: an integer beyond 64 bits, a lone surrogate, a foreign object.
@@ -116,9 +122,32 @@ def pack(tree: object, *, type: str | None = None) -> Stored:
             return Stored("bytes", tree)
         if isinstance(tree, Empty):
             return Stored("empty", b"")
-    if type == "json":
+    if type == "json" or (type is None and _is_of_json(tree)):
         return Stored("json", _pack_json(tree))
     return Stored("msgpack", _pack_msgpack(tree))
+
+
+def nodes_in(tree: object) -> Iterator[Typed | Opaque]:
+    """Yields what a tree names by type, those inside others too; of equal depth in stored order."""
+    waiting = deque([tree])
+    while waiting:
+        node = waiting.popleft()
+        if isinstance(node, dict):
+            waiting.extend(node.values())
+        elif isinstance(node, list | tuple):
+            waiting.extend(node)
+        elif isinstance(node, Typed):
+            yield node
+            waiting.append(node.payload)
+        elif isinstance(node, Opaque):
+            yield node
+
+
+def _is_of_json(tree: object) -> bool:
+    """Says whether a tree was unpacked from a JSON row: a typed value of one has no other form."""
+    return isinstance(tree, dict | list | Typed) and any(
+        isinstance(node, Typed) and node.code in _JSON_CODES for node in nodes_in(tree)
+    )
 
 
 def _keep_packed(code: int, data: bytes) -> tuple[int, bytes]:
@@ -138,7 +167,7 @@ def _unpack_extension(code: int, data: bytes) -> object:
         return Opaque(code, data)
     parts = ormsgpack.unpackb(data, ext_hook=_unpack_extension, option=_UNPACK_OPTIONS)
     if code == DELTA_SNAPSHOT:
-        return Typed(code, "langgraph.checkpoint.serde.types", "_DeltaSnapshot", parts)
+        return Typed(code, *DELTA_SNAPSHOT_TYPE, parts)
     if code == NUMPY_ARRAY:
         return Typed(code, "numpy", "ndarray", parts)
     if type(parts) is list and len(parts) >= 3 and type(parts[0]) is str and type(parts[1]) is str:
@@ -176,6 +205,10 @@ def _unpack_constructor(value: dict[str, Any]) -> object:
     match value:
         case {"lc": int(), "type": "constructor", "id": [*path, str(name)]} if all(isinstance(p, str) for p in path):
             return Typed(JSON_CONSTRUCTOR, ".".join(path), name, value)
+        case {"lc": 2, "type": "undefined"}:
+            return Typed(JSON_UNDEFINED, "", "undefined", value)
+        case {"lc": 2, "type": "delta_snapshot", "value": _}:
+            return Typed(JSON_SNAPSHOT, *DELTA_SNAPSHOT_TYPE, value)
         case _:
             return value
 
@@ -188,6 +221,6 @@ def _pack_json(tree: object) -> bytes:
 
 
 def _pack_constructor(node: object) -> object:
-    if isinstance(node, Typed) and node.code == JSON_CONSTRUCTOR:
+    if isinstance(node, Typed) and node.code in _JSON_CODES:
         return node.payload
     raise TypeError(f"no JSON form for {type(node).__name__}")

@@ -100,7 +100,11 @@ def from_document(
 
 def json_value(value: object) -> Stored:
     """Returns a JSON value of a row as a stored value of its own."""
-    return Stored("json", json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # a lone surrogate, which only an escape can say
+        text = json.dumps(value, separators=(",", ":")).encode()
+    return Stored("json", text)
 
 
 def _from_msgpack(row: CheckpointRow, data: bytes, channels: Collection[str] | None) -> StoredCheckpoint:

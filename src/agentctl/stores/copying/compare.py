@@ -24,12 +24,14 @@ def same_value(first: Stored, second: Stored) -> bool:
     """
     if first == second:
         return True
-    one, other = _as_msgpack(first), _as_msgpack(second)
-    if one is None or other is None:
-        return False
     try:
+        if first.type == second.type == "json":
+            return json.dumps(json.loads(first.data)) == json.dumps(json.loads(second.data))
+        one, other = _as_msgpack(first), _as_msgpack(second)
+        if one is None or other is None:
+            return False
         return one == other or _canonical(one) == _canonical(other)
-    except (ValueError, msgpack.UnpackException):
+    except (ValueError, OverflowError, RecursionError, msgpack.UnpackException):
         return False
 
 

@@ -3,29 +3,36 @@
 SQLite holds a whole checkpoint as one msgpack map. Postgres holds scalars inline in a JSONB document and every other
 value as a blob row of its own. A value crosses as the slice of msgpack that it is; only inline scalars are decoded.
 
+LangGraph.js, and Python before msgpack, wrote JSON: one object on SQLite, a JSON blob for every value on Postgres,
+scalars too (LangGraph.js reads nothing inline). JSON stays JSON on both sides, because objects in it (`lc`) are no
+plain data: LangGraph builds them from JSON and would leave a msgpack map as it is.
+
 What the other side cannot hold is never bent into shape: `Unholdable` says why.
 
 Source: `PostgresSaver.put` and `_dump_blobs` (langgraph-checkpoint-postgres 3.2.0), `SqliteSaver.put`
-(langgraph-checkpoint-sqlite 3.1.2), `JsonPlusSerializer.dumps_typed` (langgraph-checkpoint 4.3.2).
+(langgraph-checkpoint-sqlite 3.1.2), `JsonPlusSerializer.dumps_typed` (langgraph-checkpoint 4.3.2); langgraphjs,
+libs/checkpoint-sqlite/src/index.ts (`put`) and libs/checkpoint-postgres/src/index.ts (`_dumpBlobs`).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import ormsgpack
 
 from agentctl.codec.packed import join_map
 from agentctl.records.rows import Stored, StoredCheckpoint
+from agentctl.stores.bookkeeping import json_value
 
 Scalar = str | int | float | bool | None
 
 EXT_DELTA_SNAPSHOT = 7
 """msgpack extension code of a delta channel's snapshot (langgraph-checkpoint 4.3.2, serde/jsonplus.py)."""
 
+_JSON_SNAPSHOT = b'{"lc":2,"type":"delta_snapshot"'
 _EXACT_FLOAT_LIMIT = 1e16
 _INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
 _SENDS_IN_CHECKPOINT_FORMAT = 4
@@ -63,61 +70,64 @@ def to_document(checkpoint: StoredCheckpoint) -> Document:
                 if channel not in checkpoint.channel_versions:
                     raise Unholdable("value without a version, so there is no key for its blob row")
                 blobs[channel] = value
-                if is_delta_snapshot(stored):
-                    inline[channel] = True
+                if stored.type != "json" and is_delta_snapshot(stored):
+                    inline[channel] = True  # how Python's saver marks one
             else:
                 _require_scalar(value.value)
                 inline[channel] = value.value
         except Unholdable as reason:
             raise Unholdable(f"channel {channel}: {reason}") from None
-    body = {
-        "v": checkpoint.format,
-        "ts": _time_text(checkpoint),
-        "id": checkpoint.row.id,
-        "channel_values": inline,
-        "channel_versions": dict(checkpoint.channel_versions),
-        "versions_seen": {node: dict(seen) for node, seen in checkpoint.versions_seen.items()},
-        "updated_channels": None if checkpoint.updated_channels is None else list(checkpoint.updated_channels),
-    }
+    body = {**_bookkeeping(checkpoint), "channel_values": inline}
     require_json({key: body[key] for key in ("channel_versions", "versions_seen", "updated_channels")})
     versions = {channel: _version_text(version) for channel, version in checkpoint.channel_versions.items()}
     return Document(body, blobs, versions)
 
 
-def to_msgpack(checkpoint: StoredCheckpoint) -> Stored:
-    """Returns a checkpoint as the one value that the SQLite saver would have written.
+def to_state(checkpoint: StoredCheckpoint) -> Stored:
+    """Returns a checkpoint as the one value that a SQLite saver would have written: that of Python, or of LangGraph.js.
 
     Raises:
         Unholdable: Prefixed with the channel where one value is at fault.
     """
     _require_readable(checkpoint)
-    slices: dict[str, bytes] = {}
-    for channel, stored in checkpoint.values.items():
-        if stored.type == "empty":
-            continue
+    values = {channel: stored for channel, stored in checkpoint.values.items() if stored.type != "empty"}
+    if any(stored.type == "json" and not _is_plain_json(stored.data) for stored in values.values()):
+        return _json_state(checkpoint, values)
+    packed = {name: ormsgpack.packb(value) for name, value in _bookkeeping(checkpoint).items()}
+    return Stored("msgpack", join_map({**packed, "channel_values": join_map(dict(_each(values, _slice)))}))
+
+
+def _json_state(checkpoint: StoredCheckpoint, values: Mapping[str, Stored]) -> Stored:
+    held = {channel: json.loads(text) for channel, text in _each(values, _json_text)}
+    return json_value({**_bookkeeping(checkpoint), "channel_values": held})
+
+
+def _bookkeeping(checkpoint: StoredCheckpoint) -> dict[str, object]:
+    """Returns what a checkpoint holds, in the savers' order, the values left open."""
+    updated = checkpoint.updated_channels
+    return {
+        "v": checkpoint.format,
+        "ts": _time_text(checkpoint),
+        "id": checkpoint.row.id,
+        "channel_values": None,
+        "channel_versions": dict(checkpoint.channel_versions),
+        "versions_seen": {node: dict(seen) for node, seen in checkpoint.versions_seen.items()},
+        "updated_channels": None if updated is None else list(updated),
+    }
+
+
+def _each(values: Mapping[str, Stored], convert: Callable[[Stored], bytes]) -> Iterator[tuple[str, bytes]]:
+    for channel, stored in values.items():
         try:
-            slices[channel] = _slice(stored)
+            yield channel, convert(stored)
         except Unholdable as reason:
             raise Unholdable(f"channel {channel}: {reason}") from None
-    updated = None if checkpoint.updated_channels is None else list(checkpoint.updated_channels)
-    return Stored(
-        "msgpack",
-        join_map(
-            {
-                "v": ormsgpack.packb(checkpoint.format),
-                "ts": ormsgpack.packb(_time_text(checkpoint)),
-                "id": ormsgpack.packb(checkpoint.row.id),
-                "channel_values": join_map(slices),
-                "channel_versions": ormsgpack.packb(dict(checkpoint.channel_versions)),
-                "versions_seen": ormsgpack.packb({node: dict(seen) for node, seen in checkpoint.versions_seen.items()}),
-                "updated_channels": ormsgpack.packb(updated),
-            }
-        ),
-    )
 
 
 def is_delta_snapshot(stored: Stored) -> bool:
-    """Tells whether a value is the snapshot of a delta channel, which Postgres marks inline with `true`."""
+    """Tells whether a value is the snapshot of a delta channel."""
+    if stored.type == "json":
+        return stored.data.startswith(_JSON_SNAPSHOT)
     if stored.type != "msgpack" or not stored.data:
         return False
     at = _N_EXT_HEADER_BYTES.get(stored.data[0])
@@ -150,9 +160,6 @@ class _Inline:
 def _inline_or_blob(stored: Stored) -> _Inline | Stored:
     if stored.type == "null":
         return _Inline(None)
-    if stored.type == "json":
-        value = json.loads(stored.data)
-        return _Inline(value) if value is None or isinstance(value, str | int | float) else stored
     if stored.type != "msgpack":
         return stored
     head = stored.data[0]
@@ -190,13 +197,31 @@ def _slice(stored: Stored) -> bytes:
     if stored.type == "bytes":
         return ormsgpack.packb(stored.data)
     if stored.type == "json":
-        value = json.loads(stored.data)
-        if value is None or isinstance(value, str | int | float):
-            _require_msgpack(value)
-            return ormsgpack.packb(value)
+        try:
+            return ormsgpack.packb(json.loads(stored.data))
+        except (ormsgpack.MsgpackEncodeError, UnicodeEncodeError, RecursionError) as error:
+            raise Unholdable(f"JSON that msgpack cannot hold ({error})") from None
     if "+" in stored.type:
         raise Unholdable(f"encrypted value ({stored.type}), which SQLite keeps only as part of an encrypted row")
     raise Unholdable(f"value of type {stored.type}, which has no msgpack form that reads back equal")
+
+
+def _json_text(stored: Stored) -> bytes:
+    """Returns the JSON of a value that stands among others which only JSON holds."""
+    if stored.type == "json":
+        return stored.data
+    if stored.type == "null":
+        return b"null"
+    if stored.type == "msgpack" and _is_scalar(stored.data[0]):
+        value = _unpack_scalar(stored.data)
+        if not isinstance(value, float) or math.isfinite(value):
+            return json.dumps(value).encode()
+    raise Unholdable(f"value of type {stored.type} beside objects in JSON: no row of SQLite holds both")
+
+
+def _is_plain_json(data: bytes) -> bool:
+    """Tells whether JSON holds no `lc` objects, which LangGraph would build from it."""
+    return b'"lc"' not in data
 
 
 def _require_readable(checkpoint: StoredCheckpoint) -> None:

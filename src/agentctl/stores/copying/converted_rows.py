@@ -23,7 +23,7 @@ from agentctl.stores.copying.convert import (
     require_json,
     require_text,
     to_document,
-    to_msgpack,
+    to_state,
 )
 from agentctl.stores.copying.picking import by_namespace, by_rule, taken
 
@@ -73,7 +73,7 @@ def for_sqlite(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterato
     for checkpoint in _stored(reader, thread, picks):
         row = checkpoint.row
         try:
-            state = to_msgpack(checkpoint)
+            state = to_state(checkpoint)
         except Unholdable as reason:
             raise _refused(reason, row.ns, row.id, "SQLite") from None
         metadata = json.dumps(dict(row.metadata), ensure_ascii=False).encode("utf-8", "surrogatepass")
