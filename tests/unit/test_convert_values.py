@@ -90,7 +90,7 @@ def test_text_that_is_not_unicode_is_refused() -> None:
 
 def test_an_integer_beyond_64_bits_has_no_msgpack_form() -> None:
     for value in (2**64, -(2**63) - 1):
-        with pytest.raises(Unholdable, match="64-bit"):
+        with pytest.raises(Unholdable, match="64 bits"):
             to_state(checkpoint(x=Stored("json", json.dumps(value).encode())))
 
 

@@ -197,8 +197,10 @@ def _slice(stored: Stored) -> bytes:
     if stored.type == "bytes":
         return ormsgpack.packb(stored.data)
     if stored.type == "json":
+        value = json.loads(stored.data)
+        _require_msgpack(value)
         try:
-            return ormsgpack.packb(json.loads(stored.data))
+            return ormsgpack.packb(value)
         except (ormsgpack.MsgpackEncodeError, UnicodeEncodeError, RecursionError) as error:
             raise Unholdable(f"JSON that msgpack cannot hold ({error})") from None
     if "+" in stored.type:
@@ -248,7 +250,7 @@ def _require_scalar(value: Scalar) -> None:
         raise Unholdable(f"float {value}, which would come back as an integer")
 
 
-def _require_msgpack(value: Scalar) -> None:
+def _require_msgpack(value: object) -> None:
     if isinstance(value, int) and not _INT64_MIN <= value <= _UINT64_MAX:
         raise Unholdable("integer beyond 64 bits")
 
