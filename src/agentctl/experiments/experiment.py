@@ -16,6 +16,7 @@ from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import Plan
 from agentctl.revisions.heads import ORIGIN
 from agentctl.sandbox.answers import Desk, Policy
+from agentctl.sandbox.graph_copies import copied
 from agentctl.sandbox.recordings import Recording
 from agentctl.stores.base import Reader, Writer
 
@@ -164,7 +165,7 @@ def run_jobs(
     def graph_for(job: RunJob) -> Pregel[Any, Any, Any, Any]:
         if not items and experiment.graph.store is None:
             return experiment.graph
-        return experiment.graph.copy(update={"store": memory_store(items)})
+        return copied(experiment.graph, store=memory_store(items))
 
     for job in jobs:
         for row in experiment.debug.writer.rows(job.thread, metadata=False)[:1]:

@@ -17,6 +17,7 @@ from agentctl.sandbox.building import Given, GraphKind, build
 from agentctl.sandbox.context import context_fields, require_context
 from agentctl.sandbox.environment import environment, import_path
 from agentctl.sandbox.failures import graph_failed
+from agentctl.sandbox.graph_copies import copied
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.sandbox.specs import GraphSpec, parse_spec
 from agentctl.sandbox.toolnodes import wants_store
@@ -75,7 +76,7 @@ class LoadedGraph:
             self.graph.store is not None or any(wants_store(entry.node) for entry in self.found.tool_nodes)
         ):
             store = InMemoryStore()
-        return self.graph.copy(update={"checkpointer": saver, "store": store, "cache": None})
+        return copied(self.graph, checkpointer=saver, store=store, cache=None)
 
     def close(self) -> None:
         """Leaves the graph's context manager, import path and environment. Safe to call twice.

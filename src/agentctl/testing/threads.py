@@ -28,8 +28,10 @@ def build_thread(
     """
     from langgraph.checkpoint.sqlite import SqliteSaver
 
+    from agentctl.sandbox.graph_copies import copied
+
     with SqliteSaver.from_conn_string(str(database)) as saver:
-        bound = graph.copy(update={"checkpointer": saver})
+        bound = copied(graph, checkpointer=saver)
         config: Any = {"configurable": {"thread_id": thread}, "metadata": dict(metadata or {})}
         for value in inputs:
             bound.invoke(value, config, durability="sync")

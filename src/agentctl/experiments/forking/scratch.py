@@ -18,6 +18,7 @@ from agentctl.experiments.runs.savers import open_saver
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.calls import CallBlocked
 from agentctl.sandbox.gate import running
+from agentctl.sandbox.graph_copies import copied
 from agentctl.stores.base import CopyPlan, Reader, Writer
 from agentctl.stores.copying.execute import copy
 from agentctl.stores.open import open_writer
@@ -54,7 +55,7 @@ class Scratch:
 
         async def with_saver() -> T:
             async with open_saver(self.url) as saver:
-                return await work(self.graph.copy(update={"checkpointer": saver}))
+                return await work(copied(self.graph, checkpointer=saver))
 
         async def guarded() -> T:
             with running(Desk(Policy(mode="sandbox"))), untraced():
@@ -101,7 +102,7 @@ class Scratch:
             if by is None:
                 made = await graph.abulk_update_state(config(ns, id), [updates])
             else:
-                own = by.copy(update={"checkpointer": graph.checkpointer})
+                own = copied(by, checkpointer=graph.checkpointer)
                 made = await own.abulk_update_state(inner_config(ns, id, graph.checkpointer), [updates])
             return str(made["configurable"]["checkpoint_id"])
 

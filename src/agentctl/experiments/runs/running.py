@@ -19,6 +19,7 @@ from agentctl.experiments.runs.resuming import Answers, command_for
 from agentctl.experiments.runs.threads import DaemonThreads
 from agentctl.records.runs import RunStatus, ToolCallReport, Usage
 from agentctl.sandbox.gate import running
+from agentctl.sandbox.graph_copies import copied
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -154,7 +155,7 @@ def run_all(
 
     async def _one(job: RunJob, saver: BaseCheckpointSaver[str], memory: object) -> Ended:
         own = {} if memory is None else {"store": memory}
-        graph = graph_for(job).copy(update={"checkpointer": saver, "cache": None, **own})
+        graph = copied(graph_for(job), checkpointer=saver, cache=None, **own)
         ended = await run_one(job, graph, desk_for(job), limits, context, listener, on_cut)
         if on_end is not None:
             on_end(ended)

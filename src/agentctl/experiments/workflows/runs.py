@@ -30,6 +30,7 @@ from agentctl.records.copies import Place, command
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import RunReport, ToolCallReport
 from agentctl.sandbox.answers import Desk, Policy
+from agentctl.sandbox.graph_copies import copied
 from agentctl.stores.copying.clock import ids_after
 from agentctl.stores.open import open_reader, open_writer
 
@@ -288,7 +289,7 @@ def read_stand(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) ->
 
     async def read() -> StateSnapshot | None:
         async with open_saver(workflow.store.url, schema=workflow.store.schema, setup=False) as saver:
-            graph = workflow.graph.copy(update={"checkpointer": saver})
+            graph = copied(workflow.graph, checkpointer=saver)
             state: StateSnapshot = await graph.aget_state({"configurable": {"thread_id": thread}})
         return state if state.metadata is not None else None
 
@@ -352,7 +353,7 @@ def _go(
     sandboxed, store = workflow.tools == "sandbox", workflow.store
     graph = workflow.graph
     if sandboxed and (graph.store is not None or workflow.memory):
-        graph = graph.copy(update={"store": memory_store(workflow.memory)})
+        graph = copied(graph, store=memory_store(workflow.memory))
     before()
     own_memory = sandboxed or graph.store is not None
     with _sandbox(workflow.graph) if sandboxed else nullcontext():
