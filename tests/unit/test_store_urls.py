@@ -31,6 +31,9 @@ from agentctl.stores.urls import StoreUrl, hide_password, parse_store_url, same_
         ("app/stores.py:production", StoreUrl("saver", "app/stores.py", "production")),
         ("/srv/stores.py:Savers.make", StoreUrl("saver", "/srv/stores.py", "Savers.make")),
         ("stores.py", StoreUrl("sqlite", "stores.py")),
+        ("https://Agents.example.com/", StoreUrl("server", "https://agents.example.com")),
+        ("http://127.0.0.1:2024", StoreUrl("server", "http://127.0.0.1:2024")),
+        ("HTTPS://h/Team/agents/", StoreUrl("server", "https://h/Team/agents")),
     ],
 )
 def test_every_form_names_its_kind_and_place(text: str, expected: StoreUrl) -> None:
@@ -50,7 +53,8 @@ def test_a_home_folder_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
         ("sqlite://", "no file to read"),
         ("sqlite:///:memory:", "no file to read"),
         ("sqlite://threads.sqlite", "names a host"),
-        ("https://agents.example.com", "Agent Server"),
+        ("https://", "no address of an Agent Server"),
+        ("https://h?api_key=secret", "no address of an Agent Server: https://h$"),
         ("mysql://u:secret@h/db", "no kind of store is called mysql"),
     ],
 )
@@ -59,6 +63,14 @@ def test_what_cannot_be_opened_is_an_error_with_a_hint(text: str, message: str) 
         parse_store_url(text)
     assert caught.value.exit_code == 4
     assert "--store" in (caught.value.hint or "")
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["https://ann:secret@h", "http://ann@h", "https://ann:a/secret@h"])
+def test_a_password_in_the_address_of_a_server_is_refused_and_not_shown(text: str) -> None:
+    with pytest.raises(StoreError, match="no user and no password") as caught:
+        parse_store_url(text)
+    assert "LANGGRAPH_API_KEY" in (caught.value.hint or "")
     assert "secret" not in caught.value.message
 
 
@@ -99,9 +111,16 @@ def test_a_saver_cannot_be_a_target(tmp_path: Path) -> None:
     assert "--to" in (caught.value.hint or "")
 
 
+def test_an_agent_server_cannot_be_a_target() -> None:
+    with pytest.raises(Refused, match="takes no stored rows") as caught:
+        open_writer("https://agents.example.com")
+    assert "--to" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [
+        ("https://Agents.example.com/", "https://agents.example.com"),
         ("threads.sqlite", "sqlite:///./threads.sqlite"),
         ("postgres://app:secret@DB.example/prod", "postgresql://reader@db.example:5432/prod?sslmode=require"),
         ("postgresql://app@/prod?host=/run/pg", "postgresql:///prod?host=/run/pg&user=app"),
@@ -119,6 +138,7 @@ def test_one_store_is_known_however_it_is_spelled(first: str, second: str) -> No
         ("postgresql://h/prod", "postgresql://h/debug"),
         ("postgresql://h/prod", "postgresql://h:5433/prod"),
         ("postgresql://h/prod", "prod"),
+        ("https://h/a", "https://h/b"),
     ],
 )
 def test_different_stores_are_told_apart(first: str, second: str) -> None:

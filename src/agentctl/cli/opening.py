@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from agentctl.cli.env import Env
@@ -54,7 +54,7 @@ class Stores:
 
         choice = self.choice(profile)
         if choice not in self.open:
-            reader = open_reader(choice.url, profile=choice.profile, schema=choice.schema)
+            reader = open_reader(choice.url, profile=choice.profile, schema=choice.schema, warn=partial(warn, self.env))
             self.stack.callback(reader.close)
             for text in reader.info.warnings:
                 warn(self.env, text)
@@ -63,7 +63,9 @@ class Stores:
 
     def has_thread(self, profile: str, thread: str) -> bool:
         """Tells whether a store holds checkpoints of a thread; a store that cannot be opened raises."""
-        return bool(self.reader(profile).namespaces(thread))
+        from agentctl.stores.stated import holds
+
+        return holds(self.reader(profile), thread)
 
 
 @dataclass

@@ -114,12 +114,27 @@ class StoredCheckpoint:
 
 
 class ThreadHead(NamedTuple):
-    """One thread's newest root checkpoint and how many checkpoints it has (root namespace)."""
+    """One thread's newest root checkpoint and how many checkpoints it has (root namespace).
+
+    An Agent Server also lists threads that have none: then the head's id is ''. It does not count checkpoints
+    (`n_checkpoints` is None, `first_id` is '') and states times of its own: created and updated, in `stated_times`.
+    """
 
     thread: str
-    n_checkpoints: int
+    n_checkpoints: int | None
     first_id: str
     head: CheckpointRow
+    stated_times: tuple[datetime | None, datetime | None] | None = None
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the thread began, UTC."""
+        return self.stated_times[0] if self.stated_times else id_time(self.first_id)
+
+    @property
+    def updated_at(self) -> datetime | None:
+        """When it was last written to, UTC."""
+        return self.stated_times[1] if self.stated_times else self.head.at
 
 
 class MemoryItem(NamedTuple):

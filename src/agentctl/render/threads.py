@@ -42,7 +42,7 @@ def human(
         [
             (
                 item.thread,
-                f"{item.n_checkpoints:,}",
+                "?" if item.n_checkpoints is None else f"{item.n_checkpoints:,}",
                 age(item.updated_at, now),
                 Cell(item.status, STATUS_STYLE[item.status]),
                 metadata_words(item),

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from agentctl.records.copies import Place, command
 from agentctl.records.rows import CheckpointRow, MemoryItem, Stored, StoredCheckpoint, ThreadHead, WriteRow
 
-StoreKind = Literal["sqlite", "postgres", "saver"]
+StoreKind = Literal["sqlite", "postgres", "saver", "server"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from agentctl.errors import Refused, StoreError
@@ -9,13 +10,16 @@ from agentctl.stores.base import Reader, Writer
 from agentctl.stores.urls import StoreUrl, parse_store_url
 
 
-def open_reader(url: str, *, profile: str = "", schema: str | None = None) -> Reader:
+def open_reader(
+    url: str, *, profile: str = "", schema: str | None = None, warn: Callable[[str], None] = lambda text: None
+) -> Reader:
     """Returns a store open for looking; nothing is written, created or set up.
 
     Args:
-        url: A path, `sqlite:///file`, `postgresql://...` or `path.py:attr`.
+        url: A path, `sqlite:///file`, `postgresql://...`, `https://host` or `path.py:attr`.
         profile: The name it was reached by, for messages; '' for none.
         schema: Postgres schema of the tables; None takes the search path.
+        warn: Told while reading what an Agent Server does not give.
 
     Raises:
         StoreError: It cannot be opened, or is no LangGraph store.
@@ -35,6 +39,10 @@ def open_reader(url: str, *, profile: str = "", schema: str | None = None) -> Re
             from agentctl.stores.saver import SaverReader
 
             return SaverReader(Path(target.location), target.attribute, profile=profile)
+        case "server":
+            from agentctl.stores.server.reader import ServerReader
+
+            return ServerReader(target.location, profile=profile, warn=warn)
 
 
 def open_writer(url: str, *, profile: str = "", schema: str | None = None) -> Writer:
@@ -58,6 +66,11 @@ def open_writer(url: str, *, profile: str = "", schema: str | None = None) -> Wr
         case "saver":
             raise Refused(
                 f"{url} can be read, not written: a saver has no way to put whole rows",
+                hint="copy into a SQLite file or a Postgres database: --to FILE.sqlite",
+            )
+        case "server":
+            raise Refused(
+                f"{target.location} can be read, not written: an Agent Server takes no stored rows",
                 hint="copy into a SQLite file or a Postgres database: --to FILE.sqlite",
             )
 

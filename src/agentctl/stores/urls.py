@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from agentctl.errors import StoreError
 from agentctl.stores.base import StoreKind
 
-FORMS = "FILE.sqlite, sqlite:///FILE, postgresql://USER@HOST/DATABASE or PATH.py:ATTRIBUTE"
+FORMS = "FILE.sqlite, sqlite:///FILE, postgresql://USER@HOST/DATABASE, https://HOST or PATH.py:ATTRIBUTE"
 HIDDEN = "***"
 _PORT = "5432"
 
@@ -26,7 +26,7 @@ class StoreUrl:
 
     Attributes:
         kind: Which reader opens it.
-        location: A file path, a libpq URL, or the .py file.
+        location: A file path, a libpq URL, the address of an Agent Server, or the .py file.
         attribute: The name inside the .py file, else ''.
     """
 
@@ -67,6 +67,8 @@ def same_store(first: str, second: str) -> bool:
 
 
 def _identity(store: StoreUrl) -> tuple[str, ...]:
+    if store.kind == "server":
+        return store.kind, store.location
     if store.kind != "postgres":
         return store.kind, str(Path(store.location).resolve()), store.attribute
     url = urlsplit(store.location)
@@ -85,11 +87,25 @@ def _with_scheme(text: str, scheme: str, rest: str) -> StoreUrl:
     if dialect == "sqlite":
         return StoreUrl("sqlite", _sqlite_path(text, rest))
     if dialect in ("http", "https"):
-        raise StoreError(
-            f"an Agent Server is a kind of store that this version cannot open: {hide_password(text)}",
-            hint="give the database it checkpoints into: --store postgresql://USER@HOST/DATABASE",
-        )
+        return StoreUrl("server", _server_address(text, scheme, rest))
     raise StoreError(f"no kind of store is called {scheme}: {hide_password(text)}", hint=f"--store takes {FORMS}")
+
+
+def _server_address(text: str, scheme: str, rest: str) -> str:
+    """Returns the address of an Agent Server in one spelling: host in small letters, no trailing slash."""
+    host, slash, path = rest.partition("/")
+    if "@" in rest:
+        raise StoreError(
+            f"the address of an Agent Server holds no user and no password: {hide_password(text)}",
+            hint="put its key into the environment: export LANGGRAPH_API_KEY=...",
+        )
+    if not host or set(rest) & set("?#") or any(letter.isspace() for letter in rest):
+        shown = re.split(r"[?#]", rest)[0]  # a key may stand behind
+        raise StoreError(
+            f"this is no address of an Agent Server: {scheme}://{shown}",
+            hint="--store takes https://HOST or https://HOST/PATH, and the key comes from LANGGRAPH_API_KEY",
+        )
+    return f"{scheme}://{host.lower()}{slash}{path}".rstrip("/")
 
 
 def _sqlite_path(text: str, rest: str) -> str:

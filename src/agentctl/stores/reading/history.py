@@ -17,6 +17,7 @@ from agentctl.stores.reading.notes import Notes, of_head
 from agentctl.stores.reading.status import first_error, status_of
 from agentctl.stores.reading.steps import Step, StepReader
 from agentctl.stores.reading.taskview import readable_value
+from agentctl.stores.stated import is_cut
 
 VALUE_BYTES: Final = 16 * 1024
 """Writes larger than this are named in summaries, not read."""
@@ -92,7 +93,7 @@ def list_history(
         rows=_rows(reader, thread, page),
         n_total=n_total,
         n_branches=len(set(tree.branches().values())),
-        truncated=len(page.listed) < n_total,
+        truncated=len(page.listed) < n_total or any(is_cut(reader, thread, name) for name in page.trees),
         notes=partial(_notes, reader, thread, page),
         all_ids=all_ids,
     )

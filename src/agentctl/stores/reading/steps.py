@@ -15,7 +15,8 @@ Source: langgraph 1.2.24, pregel/main.py (`_prepare_state_snapshot`, `bulk_updat
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agentctl.records.rows import CheckpointRow, Version, WriteRow
 from agentctl.records.threads import UNKNOWN, Task
@@ -32,6 +33,10 @@ from agentctl.stores.reading.taskrows import (
     group_writes,
 )
 from agentctl.stores.reading.taskview import make_task
+from agentctl.stores.stated import StatesTasks
+
+if TYPE_CHECKING:
+    from agentctl.stores.reading.stated import StatedSteps
 
 AS_NODE: Final = "agentctl_as_node"
 """Metadata in which our own forks keep the node they were written as."""
@@ -95,13 +100,21 @@ class StepReader:
         self._ns = ns
         self._value_bytes = value_bytes
         self._results = results
-        self.tree = tree if tree is not None else read_tree(reader, thread, ns)
+        if tree is not None:
+            self.tree = tree
         self._namespaces: frozenset[str] | None = None
         self._tip_books: tuple[Bookkeeping, ...] | None = None
         self._names = Names(ns)
 
+    @cached_property
+    def tree(self) -> Tree:
+        """The namespace's tree."""
+        return read_tree(self._reader, self._thread, self._ns)
+
     def tasks(self, ids: Iterable[str]) -> Mapping[str, tuple[Task, ...]]:
         """Returns the tasks of each stored checkpoint among `ids`."""
+        if isinstance(self._reader, StatesTasks):
+            return self._stated(self._reader).tasks(tuple(ids))
         return {step.row.id: step.tasks for step in self.steps(ids)}
 
     def next(self, ids: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
@@ -115,6 +128,11 @@ class StepReader:
     def steps(self, ids: Iterable[str]) -> Iterator[Step]:
         """Yields the step of each stored checkpoint among `ids`, in that order; a bounded number is held at a time."""
         wanted = [i for i in dict.fromkeys(ids) if i in self.tree.parents]
+        if isinstance(self._reader, StatesTasks):
+            stated = self._stated(self._reader)
+            for chunk in in_chunks(wanted, _IDS_PER_READ):
+                yield from stated.steps(chunk, self.tree)
+            return
         for chunk in in_chunks(wanted, _IDS_PER_READ):
             batch = self._load(chunk)
             for step_id in chunk:
@@ -126,6 +144,11 @@ class StepReader:
         if self._namespaces is None:
             self._namespaces = frozenset(self._reader.namespaces(self._thread))
         return self._namespaces
+
+    def _stated(self, reader: StatesTasks) -> StatedSteps:
+        from agentctl.stores.reading.stated import StatedSteps  # most stores have rows
+
+        return StatedSteps(reader, self._thread, self._ns, value_bytes=self._value_bytes, results=self._results)
 
     def _load(self, ids: Sequence[str]) -> Batch:
         parents = {parent for i in ids if (parent := self.tree.parents.get(i)) is not None}

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from agentctl.records.rows import CheckpointRow, ThreadHead, id_time
+from agentctl.records.rows import CheckpointRow, ThreadHead
 from agentctl.records.threads import ThreadQuery, ThreadStatus, ThreadSummary
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.search import find_text
@@ -63,6 +63,9 @@ class ThreadListing(Iterator[ThreadSummary]):
         return self._query.limit is not None and len(self._found) >= self._query.limit
 
     def _matching(self, head: ThreadHead) -> ThreadSummary | None:
+        if self._is_before(head):
+            self.n_read = self.n_total  # heads come newest first, so all that follow are older
+            return None
         if not _was_active(head, self._query) or not self._has_metadata(head):
             return None
         step = _Step(self._reader, head)
@@ -73,8 +76,12 @@ class ThreadListing(Iterator[ThreadSummary]):
             return None
         return _summary(head, step, self._metadata(head), hit)
 
+    def _is_before(self, head: ThreadHead) -> bool:
+        since, updated_at = self._query.since, head.updated_at
+        return since is not None and updated_at is not None and updated_at < since
+
     def _metadata(self, head: ThreadHead) -> Mapping[str, object]:
-        if self._query.where:
+        if self._query.where or head.head.metadata or not head.head.id:
             return head.head.metadata
         return next((row.metadata for row in self._reader.rows(head.thread, "", ids=[head.head.id])), {})
 
@@ -126,8 +133,10 @@ class _Step:
         return self._read()[1]
 
     def _read(self) -> tuple[ThreadStatus, str | None]:
+        id = self.head.head.id
+        if not id:
+            return "empty", None
         if self._known is None:
-            id = self.head.head.id
             tasks = StepReader(self.reader, self.head.thread, "", value_bytes=0).tasks([id]).get(id, ())
             self._known = (status_of(tasks), first_error(tasks))
         return self._known
@@ -138,8 +147,8 @@ def _summary(head: ThreadHead, step: _Step, metadata: Mapping[str, object], hit:
         thread=head.thread,
         n_checkpoints=head.n_checkpoints,
         head=head.head.id,
-        created_at=id_time(head.first_id),
-        updated_at=head.head.at,
+        created_at=head.created_at,
+        updated_at=head.updated_at,
         status=step.status,
         error=step.error if step.status == "error" else None,
         metadata=metadata,
@@ -148,13 +157,15 @@ def _summary(head: ThreadHead, step: _Step, metadata: Mapping[str, object], hit:
 
 
 def _was_active(head: ThreadHead, query: ThreadQuery) -> bool:
-    updated, created = head.head.at, id_time(head.first_id)
+    updated, created = head.updated_at, head.created_at
     if query.since is not None and (updated is None or updated < query.since):
         return False
     return query.until is None or (created is not None and created <= query.until)
 
 
 def _first_row(reader: Reader, head: ThreadHead) -> CheckpointRow:
+    if not head.first_id:
+        return head.head
     return next(iter(reader.rows(head.thread, "", ids=[head.first_id])), head.head)
 
 
