@@ -21,6 +21,7 @@ COMMANDS: Final = (
     ("resolve", "agentctl.cli.resolve:resolve", "Say which checkpoint a target names, and why."),
     ("size", "agentctl.cli.size:size", "Show what a store or a thread takes, and what takes it."),
     ("doctor", "agentctl.cli.doctor:doctor", "Say what is wrong with stored threads, and what helps."),
+    ("prune", "agentctl.cli.prune:prune", "Take old checkpoints or whole threads away."),
     ("copy", "agentctl.cli.copy:copy", "Copy checkpoints into a new thread."),
     ("replay", "agentctl.cli.replay:replay", "Run from a checkpoint again, on copies."),
     ("fork", "agentctl.cli.fork:fork", "Run on with something changed, on a copy."),

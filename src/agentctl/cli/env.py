@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _COMMAND = re.compile(
     r"\bagentctl (?P<verb>"
-    r"threads|history|show|resolve|diff|size|doctor|copy|replay|fork|diagnose|export|run|resume|case \w+)"
+    r"threads|history|show|resolve|diff|size|doctor|prune|copy|replay|fork|diagnose|export|run|resume|case \w+)"
     r"\b(?P<rest>[^\n;]*)"
 )
 _STORE_FLAGS = ("--store", "--schema", "--debug-store")

@@ -1,0 +1,328 @@
+"""Taking rows of a Postgres database away, in short transactions that see one snapshot each.
+
+A blob is shared by every checkpoint of its namespace that names its version, so it goes with the last of them.
+
+Source: langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/base.py (`MIGRATIONS`, `SELECT_SQL`) and
+checkpoint/postgres/__init__.py (`put`: a delta snapshot is an inline `true` with a blob; `prune`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import errors, sql
+from psycopg.rows import TupleRow
+
+from agentctl.errors import Refused, StoreError
+from agentctl.records.prunes import Compaction, Key, Removed
+from agentctl.stores.audit import Auditable
+from agentctl.stores.base import Reader, StoreInfo
+from agentctl.stores.deleting import Deletion, Overtaken, RowWeight, ThreadEnd, ThreadMark
+from agentctl.stores.postgres.layout import Layout, find_layout
+from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connection_text, store_error
+from agentctl.stores.postgres.reader import PostgresReader
+
+T = TypeVar("T")
+
+_TABLES: Final = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
+_LOCK_TIMEOUT: Final = "5s"
+"""How long a row that another transaction has changed is waited for."""
+
+_VERSIONS: Final = """
+jsonb_each_text(CASE WHEN jsonb_typeof(c.checkpoint -> 'channel_versions') = 'object'
+    THEN c.checkpoint -> 'channel_versions' END) AS v(channel, version)
+"""
+_GIVEN: Final = "unnest(%(namespaces)s::text[], %(ids)s::text[]) AS given(ns, id)"
+_IS_GIVEN: Final = f"EXISTS (SELECT 1 FROM {_GIVEN} WHERE given.ns = c.checkpoint_ns AND given.id = c.checkpoint_id)"
+
+_THREADS: Final = """
+SELECT thread_id, coalesce(max(newest), ''), sum(n)::bigint FROM (
+    (SELECT thread_id, max(checkpoint_id) AS newest, count(*) AS n FROM {checkpoints} {after}
+     GROUP BY thread_id ORDER BY thread_id LIMIT %(n)s)
+    UNION ALL
+    (SELECT thread_id, max(checkpoint_id), 0 FROM {writes} {after} GROUP BY thread_id ORDER BY thread_id LIMIT %(n)s)
+    UNION ALL
+    (SELECT thread_id, NULL, 0 FROM {blobs} {after} GROUP BY thread_id ORDER BY thread_id LIMIT %(n)s)
+) AS found GROUP BY thread_id ORDER BY thread_id LIMIT %(n)s
+"""
+_NAMESPACES: Final = """
+SELECT checkpoint_ns, count(*), max(checkpoint_id) FROM {checkpoints} WHERE thread_id = %(thread)s
+GROUP BY checkpoint_ns ORDER BY checkpoint_ns
+"""
+_WRITES: Final = "SELECT count(*), max(checkpoint_id) FROM {writes} WHERE thread_id = %(thread)s"
+_WEIGHTS: Final = """
+SELECT checkpoint_ns, checkpoint_id, sum(is_row)::bigint, sum(n)::bigint, coalesce(sum(n_bytes), 0)::bigint FROM (
+    SELECT checkpoint_ns, checkpoint_id, 1 AS is_row, 0 AS n,
+        pg_column_size(checkpoint) + pg_column_size(metadata) AS n_bytes
+    FROM {checkpoints} WHERE thread_id = %(thread)s
+    UNION ALL
+    SELECT checkpoint_ns, checkpoint_id, 0, count(*), sum(octet_length(blob)) FROM {writes}
+    WHERE thread_id = %(thread)s GROUP BY 1, 2
+) AS found GROUP BY 1, 2
+"""
+_BLOBS_BESIDE: Final = f"""
+SELECT count(*), coalesce(sum(octet_length(b.blob)), 0)::bigint FROM {{blobs}} b
+WHERE b.thread_id = %(thread)s AND (b.checkpoint_ns, b.channel, b.version) NOT IN (
+    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
+    WHERE c.thread_id = %(thread)s AND {_IS_GIVEN})
+"""
+_DELETE_BLOBS: Final = f"""
+WITH gone AS (
+    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
+    WHERE c.thread_id = %(thread)s AND {_IS_GIVEN}
+    EXCEPT
+    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
+    WHERE c.thread_id = %(thread)s AND c.checkpoint_ns = ANY(%(namespaces)s) AND NOT {_IS_GIVEN}
+), deleted AS (
+    DELETE FROM {{blobs}} b USING gone WHERE b.thread_id = %(thread)s AND b.checkpoint_ns = gone.checkpoint_ns
+    AND b.channel = gone.channel AND b.version = gone.version RETURNING octet_length(b.blob) AS n_bytes
+)
+SELECT count(*), coalesce(sum(n_bytes), 0)::bigint FROM deleted
+"""
+_DELETE_STRAY_BLOBS: Final = f"""
+WITH deleted AS (
+    DELETE FROM {{blobs}} b WHERE b.thread_id = %(thread)s AND (b.checkpoint_ns, b.channel, b.version) NOT IN (
+        SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
+        WHERE c.thread_id = %(thread)s)
+    RETURNING octet_length(b.blob) AS n_bytes
+)
+SELECT count(*), coalesce(sum(n_bytes), 0)::bigint FROM deleted
+"""
+_DELETE_ROWS: Final = f"""
+DELETE FROM {{table}} t USING {_GIVEN}
+WHERE t.thread_id = %(thread)s AND t.checkpoint_ns = given.ns AND t.checkpoint_id = given.id
+"""
+_SET_PARENT: Final = """
+UPDATE {checkpoints} SET parent_checkpoint_id = %(parent)s
+WHERE thread_id = %(thread)s AND checkpoint_ns = %(ns)s AND checkpoint_id = %(id)s
+"""
+_MARK_SNAPSHOT: Final = """
+UPDATE {checkpoints} SET checkpoint = jsonb_set(checkpoint, ARRAY['channel_values', %(channel)s::text], 'true')
+WHERE thread_id = %(thread)s AND checkpoint_ns = %(ns)s AND checkpoint_id = %(id)s
+"""
+_PUT_SNAPSHOT: Final = """
+INSERT INTO {blobs} (thread_id, checkpoint_ns, channel, version, type, blob)
+SELECT thread_id, checkpoint_ns, %(channel)s::text, checkpoint -> 'channel_versions' ->> %(channel)s::text, 'msgpack',
+    %(snapshot)s::bytea
+FROM {checkpoints} WHERE thread_id = %(thread)s AND checkpoint_ns = %(ns)s AND checkpoint_id = %(id)s
+ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO UPDATE SET type = EXCLUDED.type, blob = EXCLUDED.blob
+"""
+_MAY_DELETE: Final = "SELECT has_table_privilege(%(table)s::regclass, %(privilege)s)"
+
+
+class PostgresDeleter:
+    """See `agentctl.stores.deleting.Deleter`.
+
+    Args:
+        url: `postgresql://...`.
+        reader: The same database open for reading.
+        schema: Schema of the tables; None takes the search path.
+
+    Raises:
+        Refused: The tables are newer than this version knows.
+    """
+
+    def __init__(self, url: str, reader: Reader, *, schema: str | None = None) -> None:
+        self._info = reader.info
+        self._url = url
+        self._database = PostgresDatabase(url)
+        self._layout = self._database.read(lambda cursor: find_layout(cursor, schema))
+        self._connection: psycopg.Connection[TupleRow] | None = None
+        if isinstance(reader, Auditable):
+            _require_known(reader)
+
+    def threads(self, *, after: str | None, limit: int) -> Sequence[ThreadEnd]:
+        """See `Deleter.threads`."""
+        query = _THREADS.replace("{after}", "" if after is None else "WHERE thread_id > %(after)s")
+        found = self._read(lambda rows: rows.all(query, n=limit, after=after))
+        return [ThreadEnd(thread, newest, n) for thread, newest, n in found]
+
+    def mark(self, thread: str) -> ThreadMark:
+        """See `Weighing.mark`."""
+        return self._read(lambda rows: rows.mark(thread))
+
+    def weights(self, thread: str) -> Sequence[RowWeight]:
+        """See `Weighing.weights`."""
+        return self._read(lambda rows: rows.weights(thread))
+
+    def blobs_beside(self, thread: str, kept: Collection[Key]) -> Removed:
+        """See `Weighing.blobs_beside`."""
+        return self._read(lambda rows: rows.blobs_beside(thread, kept))
+
+    def n_rows(self, thread: str) -> int:
+        """See `Deleter.n_rows`."""
+        return self._read(lambda rows: rows.n_rows(thread))
+
+    def check_allowed(self, *, compact: bool) -> None:
+        """See `Deleter.check_allowed`."""
+        if compact:
+            self.compact()
+        wanted = [*((table, "DELETE") for table in _TABLES), ("checkpoints", "UPDATE")]
+        for table, privilege in wanted:
+            if not self._read(partial(_may, table=self._layout.table(table).as_string(None), privilege=privilege)):
+                raise StoreError(
+                    f"this role may not {privilege.lower()} in {table}",
+                    hint="GRANT DELETE ON checkpoints, checkpoint_blobs, checkpoint_writes, and UPDATE ON checkpoints",
+                )
+
+    @contextmanager
+    def transaction(self) -> Iterator[Deletion]:
+        """See `Deleter.transaction`."""
+        try:
+            connection = self._connected()
+            with connection.transaction(), connection.cursor(binary=True) as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                cursor.execute("SELECT set_config('lock_timeout', %s, true)", (_LOCK_TIMEOUT,))
+                yield PostgresDeletion(cursor, self._layout, self._url, self._info)
+        except (errors.SerializationFailure, errors.DeadlockDetected, errors.LockNotAvailable) as error:
+            raise Overtaken(str(error)) from error
+        except psycopg.Error as error:
+            raise store_error(self._info.url, error) from error
+
+    def compact(self) -> Compaction:
+        """Raises Refused: Postgres gives room back by itself."""
+        raise Refused(
+            f"{self._info} gives room back by itself: autovacuum makes deleted rows room for new ones",
+            hint="leave --vacuum out; VACUUM FULL of a table gives it back to the system and locks the table meanwhile",
+        )
+
+    def close(self) -> None:
+        """See `Deleter.close`."""
+        self._database.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> psycopg.Connection[TupleRow]:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(connection_text(self._url), autocommit=True, prepare_threshold=None)
+        return self._connection
+
+    def _read(self, work: Callable[[_Rows], T]) -> T:
+        return self._database.read(lambda cursor: work(_Rows(cursor, self._layout)))
+
+
+class _Rows:
+    """Statements on the tables of one layout, inside a transaction."""
+
+    def __init__(self, cursor: ReadCursor, layout: Layout) -> None:
+        self.cursor = cursor
+        self._names = {
+            "checkpoints": layout.table("checkpoints"),
+            "blobs": layout.table("checkpoint_blobs"),
+            "writes": layout.table("checkpoint_writes"),
+        }
+
+    def all(self, query: str, **parameters: object) -> list[tuple[Any, ...]]:
+        """Returns all rows of a statement. `query` is ours; values are always parameters."""
+        return self.run(query, **parameters).fetchall()
+
+    def run(self, query: str, **parameters: object) -> ReadCursor:
+        return self.cursor.execute(sql.SQL(query).format(**self._names), parameters)
+
+    def mark(self, thread: str) -> ThreadMark:
+        return (*self.all(_NAMESPACES, thread=thread), *self.all(_WRITES, thread=thread))
+
+    def n_rows(self, thread: str) -> int:
+        tables = ("{checkpoints}", "{writes}", "{blobs}")
+        return sum(
+            int(self.all(f"SELECT count(*) FROM {table} WHERE thread_id = %(thread)s", thread=thread)[0][0])
+            for table in tables
+        )
+
+    def weights(self, thread: str) -> list[RowWeight]:
+        found = self.all(_WEIGHTS, thread=thread)
+        return [RowWeight((ns, id), n_rows > 0, n, n_bytes) for ns, id, n_rows, n, n_bytes in found]
+
+    def blobs_beside(self, thread: str, kept: Collection[Key]) -> Removed:
+        ((n, n_bytes),) = self.all(_BLOBS_BESIDE, thread=thread, **_given(kept))
+        return Removed(n_blobs=n, n_bytes=n_bytes)
+
+
+class PostgresDeletion:
+    """See `agentctl.stores.deleting.Deletion`. A `Readable` of the transaction's own rows, for `reader`."""
+
+    def __init__(self, cursor: ReadCursor, layout: Layout, url: str, info: StoreInfo) -> None:
+        self.shown = info.url
+        self._rows = _Rows(cursor, layout)
+        self._layout = layout
+        self._url = url
+        self._info = info
+
+    def read(self, work: Callable[[ReadCursor], T]) -> T:
+        """Returns `work(cursor)`."""
+        return work(self._rows.cursor)
+
+    def close(self) -> None:
+        """Does nothing: the block that opened the transaction ends it."""
+
+    def reader(self) -> Reader:
+        """See `Deletion.reader`."""
+        return PostgresReader(self._url, schema=self._layout.schema, profile=self._info.profile, database=self)
+
+    def mark(self, thread: str) -> ThreadMark:
+        """See `Weighing.mark`."""
+        return self._rows.mark(thread)
+
+    def weights(self, thread: str) -> Sequence[RowWeight]:
+        """See `Weighing.weights`."""
+        return self._rows.weights(thread)
+
+    def blobs_beside(self, thread: str, kept: Collection[Key]) -> Removed:
+        """See `Weighing.blobs_beside`."""
+        return self._rows.blobs_beside(thread, kept)
+
+    def set_parent(self, thread: str, key: Key, parent: str | None) -> None:
+        """See `Deletion.set_parent`."""
+        self._rows.run(_SET_PARENT, thread=thread, ns=key[0], id=key[1], parent=parent)
+
+    def set_snapshot(self, thread: str, key: Key, channel: str, snapshot: bytes) -> None:
+        """See `Deletion.set_snapshot`."""
+        place = {"thread": thread, "ns": key[0], "id": key[1], "channel": channel}
+        self._rows.run(_MARK_SNAPSHOT, **place)
+        self._rows.run(_PUT_SNAPSHOT, snapshot=snapshot, **place)
+
+    def delete(self, thread: str, keys: Sequence[Key]) -> Removed:
+        """See `Deletion.delete`."""
+        given = _given(keys)
+        ((n_blobs, n_bytes),) = self._rows.all(_DELETE_BLOBS, thread=thread, **given)
+        n_writes, n_checkpoints = (
+            self._rows.run(_DELETE_ROWS.replace("{table}", name), thread=thread, **given).rowcount
+            for name in ("{writes}", "{checkpoints}")
+        )
+        return Removed(n_checkpoints, n_writes, n_blobs, n_bytes)
+
+    def delete_stray_blobs(self, thread: str) -> Removed:
+        """See `Deletion.delete_stray_blobs`."""
+        ((n, n_bytes),) = self._rows.all(_DELETE_STRAY_BLOBS, thread=thread)
+        return Removed(n_blobs=n, n_bytes=n_bytes)
+
+    def delete_thread(self, thread: str) -> Removed:
+        """See `Deletion.delete_thread`."""
+        n_writes, n_blobs, n_checkpoints = (
+            self._rows.run(f"DELETE FROM {name} WHERE thread_id = %(thread)s", thread=thread).rowcount
+            for name in ("{writes}", "{blobs}", "{checkpoints}")
+        )
+        return Removed(n_checkpoints, n_writes, n_blobs)
+
+
+def _may(rows: _Rows, table: str, privilege: str) -> bool:
+    return bool(rows.all(_MAY_DELETE, table=table, privilege=privilege)[0][0])
+
+
+def _given(keys: Collection[Key]) -> dict[str, object]:
+    return {"namespaces": [ns for ns, _ in keys], "ids": [id for _, id in keys]}
+
+
+def _require_known(reader: Auditable) -> None:
+    facts = reader.audit().layout()
+    if facts.migration is not None and facts.known_migration is not None and facts.migration > facts.known_migration:
+        raise Refused(
+            f"the tables of {reader.info} are at migration {facts.migration}, this version knows up to"
+            f" {facts.known_migration} and only reads: a newer table could refer to rows that would go",
+            hint="prune with a version of agentctl that knows them",
+        )

@@ -1,0 +1,253 @@
+"""What goes of one thread, in which order, and what is changed first so that the rest stays whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final
+
+from agentctl.records.prunes import Key, Removed, ThreadPrune
+from agentctl.records.rows import id_time
+from agentctl.records.threads import ThreadStatus
+from agentctl.stores.base import Reader
+from agentctl.stores.deleting import Deleter, RowWeight, ThreadEnd, ThreadMark
+from agentctl.stores.reading.ancestors import reads_sends_of_parent
+from agentctl.stores.reading.layout import INTERRUPT, TASKS
+from agentctl.stores.reading.lineage import read_tree
+from agentctl.stores.reading.status import status_of
+from agentctl.stores.reading.steps import StepReader
+from agentctl.upkeep.prune.keeping import choose
+from agentctl.upkeep.prune.needed import Needs, with_needed
+from agentctl.upkeep.prune.request import PruneRequest
+from agentctl.upkeep.prune.shape import ROOT, Shape, read_shape
+
+_BATCH_BYTES: Final = 16 * 1024 * 1024
+"""About how many bytes one transaction takes away: a state of many megabytes is many pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relink:
+    """A checkpoint whose parent goes.
+
+    Attributes:
+        key: The checkpoint.
+        parent: Its nearest ancestor that stays; None makes it a root.
+        takes_snapshots: Whether the values of its delta channels are stored with it first.
+    """
+
+    key: Key
+    parent: str | None
+    takes_snapshots: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPlan:
+    """What is done with one thread.
+
+    Attributes:
+        report: What is told of it.
+        mark: The thread as it was when this was planned.
+        weights: Bytes of every checkpoint with its writes.
+        relinks: Changes before anything is taken away.
+        batches: Checkpoints that go in one transaction each, in order.
+        whole: Whether nothing of the thread stays.
+        strays: Whether blobs that no checkpoint names go as well.
+    """
+
+    report: ThreadPrune
+    mark: ThreadMark = ()
+    weights: Mapping[Key, RowWeight] = field(default_factory=dict)
+    relinks: tuple[Relink, ...] = ()
+    batches: tuple[tuple[Key, ...], ...] = ()
+    whole: bool = False
+    strays: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """Plans threads of one store.
+
+    Attributes:
+        reader: The store.
+        deleter: The same store, as one that rows can be taken from.
+        request: What is asked for.
+    """
+
+    reader: Reader
+    deleter: Deleter
+    request: PruneRequest
+
+    def plan(self, end: ThreadEnd) -> ThreadPlan | None:
+        """Returns what is done with a thread, None where nothing goes and nothing is to be told."""
+        # Read first, so that whatever is written from here on makes a difference to it.
+        mark = self.deleter.mark(end.thread)
+        standing = _standing(self.reader, end.thread)
+        if self.request.statuses and standing.status not in self.request.statuses:
+            return None
+        reason = _why_not(end, self.request, standing)
+        report = ThreadPrune(
+            end.thread,
+            "skip" if reason else "delete" if self.request.delete else "thin",
+            updated_at=id_time(end.newest),
+            status=standing.status,
+            n_checkpoints=end.n_checkpoints,
+            reason=reason,
+            notes=_notes(standing, self.request) if not reason else (),
+        )
+        if reason:
+            return ThreadPlan(report)
+        weights = {weight.key: weight for weight in self.deleter.weights(end.thread)}
+        stored = _Stored(mark, weights)
+        return self._whole(report, stored) if self.request.delete else self._thinned(report, stored)
+
+    def _whole(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan:
+        goes = _sum(stored.weights.values()).plus(self.deleter.blobs_beside(report.thread, ()))
+        batches: tuple[tuple[Key, ...], ...] = ((),)
+        if goes.n_rows > self.request.batch_rows or goes.n_bytes > _BATCH_BYTES:
+            shape = read_shape(self.reader, report.thread)
+            known = [key for id in shape.children_first() for key in shape.unit(id)]
+            rest = sorted(stored.weights.keys() - set(known), reverse=True)
+            batches = tuple(_batches([*rest, *known], stored.weights, self.request.batch_rows))
+        return ThreadPlan(replace(report, goes=goes), stored.mark, stored.weights, (), batches, whole=True)
+
+    def _thinned(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan | None:
+        shape = read_shape(self.reader, report.thread)
+        keeping = choose(self.reader, shape, self.request)
+        needs = with_needed(self.reader, shape, keeping.ids, snapshot=self.request.snapshot)
+        going = [key for id in shape.children_first() if id not in needs.kept for key in shape.unit(id)]
+        going = [*shape.stray, *_stray_writes(stored.weights, shape), *going]
+        kept = stored.weights.keys() - set(going)
+        blobs = self.deleter.blobs_beside(report.thread, kept)
+        report = replace(report, notes=(*report.notes, *keeping.notes, *_about_delta(needs, keeping.ids)))
+        if not going and not blobs.n_blobs:
+            return None if self.request.thread is None else ThreadPlan(report, stored.mark)
+        return ThreadPlan(
+            replace(
+                report,
+                goes=_sum(stored.weights[key] for key in going).plus(blobs),
+                lost=tuple(keeping.lost(needs.kept)),
+                n_lost_beside=len(set(shape.root.ids) - needs.kept - keeping.on_branches),
+            ),
+            stored.mark,
+            stored.weights,
+            tuple(_relinks(self.reader, shape, kept, needs.snapshots)),
+            tuple(_batches(going, stored.weights, self.request.batch_rows)) or ((),),
+            strays=blobs.n_blobs > 0,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A thread as it is stored when it is planned."""
+
+    mark: ThreadMark
+    weights: Mapping[Key, RowWeight]
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where a thread stands: the status of its head, and whether a question waits on any of its branches."""
+
+    status: ThreadStatus
+    asks: bool
+
+
+def _standing(reader: Reader, thread: str) -> _Standing:
+    tree = read_tree(reader, thread)
+    if tree.head is None:
+        return _Standing("empty", asks=False)
+    asked = {write.checkpoint_id for write in reader.writes(thread, ROOT, value_bytes=0, channels=[INTERRUPT])}
+    looked_at = [tree.head, *(tip for tip in tree.tips if tip in asked and tip != tree.head)]
+    tasks = StepReader(reader, thread, ROOT, tree=tree, value_bytes=0).tasks(looked_at)
+    asks = any(task.interrupts and not task.finished for found in tasks.values() for task in found)
+    return _Standing(status_of(tasks.get(tree.head, ())), asks)
+
+
+def _why_not(end: ThreadEnd, request: PruneRequest, standing: _Standing) -> str:
+    """Returns why a thread stays as it is, '' where nothing speaks for that."""
+    if request.delete and end.thread in request.kept:
+        return "--keep names it"
+    if standing.status == "empty" and not request.delete:
+        return "no checkpoint of its root graph is stored"
+    if request.thread is not None:
+        return ""
+    if standing.asks:
+        return "a question waits on it; such a thread is touched where the command names it"
+    if request.delete and standing.status == "pending" and "pending" not in request.statuses:
+        return "a step of it is due: it stopped before a node, or its run died; name it, or say --status pending"
+    return ""
+
+
+def _notes(standing: _Standing, request: PruneRequest) -> tuple[str, ...]:
+    if not standing.asks:
+        return ()
+    if request.delete:
+        return ("a question waits on it and goes with it: the command names the thread",)
+    return ("a question waits on it and stays: the command names the thread",)
+
+
+def _about_delta(needs: Needs, asked: Collection[str]) -> Iterator[str]:
+    staying, channels = needs.delta - set(asked), ", ".join(sorted(needs.channels))
+    if staying:
+        what = "1 older checkpoint stays" if len(staying) == 1 else f"{len(staying):,} older checkpoints stay"
+        yield f"{what}: the delta channels of newer ones are rebuilt from there ({channels}); see --snapshot"
+    if needs.snapshots:
+        what = "1 checkpoint gets" if len(needs.snapshots) == 1 else f"{len(needs.snapshots):,} checkpoints get"
+        yield f"{what} a snapshot of its delta channels, in place of what they were rebuilt from"
+
+
+def _relinks(reader: Reader, shape: Shape, kept: Collection[Key], snapshots: Collection[Key]) -> Iterator[Relink]:
+    """Yields the rows that stay whose parents go, oldest first."""
+    for key in sorted(kept, key=lambda key: (key[1], key[0])):
+        row = shape.rows.get(key)
+        if row is None or row.parent is None or (key[0], row.parent) in kept:
+            continue
+        tree = shape.trees[key[0]]
+        if row.parent not in tree.parents:
+            continue
+        nearest = next((id for id in islice(tree.chain(key[1]), 1, None) if (key[0], id) in kept), None)
+        if nearest is not None and _would_read_sends(reader, shape, key, nearest):
+            nearest = None
+        yield Relink(key, nearest, key in snapshots)
+
+
+def _would_read_sends(reader: Reader, shape: Shape, key: Key, parent: str) -> bool:
+    """Says whether a row of an old format would take pending Sends of a new parent for its own."""
+    sends = reader.writes(shape.thread, key[0], [parent], value_bytes=0, channels=[TASKS])
+    return bool(sends) and reads_sends_of_parent(reader, shape.rows[key])
+
+
+def _stray_writes(weights: Mapping[Key, RowWeight], shape: Shape) -> list[Key]:
+    """Returns where pending writes are left of checkpoints that are not stored.
+
+    Of a checkpoint newer than all others they may be there before it: an application stores both in the background.
+    """
+    newest = max((id for _, id in shape.rows), default="")
+    return sorted(key for key, weight in weights.items() if not weight.is_stored and key[1] < newest)
+
+
+def _batches(keys: Sequence[Key], weights: Mapping[Key, RowWeight], max_rows: int) -> Iterator[tuple[Key, ...]]:
+    """Yields keys in order, in groups of about so many rows; a checkpoint and its writes are never parted."""
+    group: list[Key] = []
+    n_rows = n_bytes = 0
+    for key in keys:
+        weight = weights[key]
+        rows = weight.n_writes + weight.is_stored
+        if group and (n_rows + rows > max_rows or n_bytes + weight.n_bytes > _BATCH_BYTES):
+            yield tuple(group)
+            group, n_rows, n_bytes = [], 0, 0
+        group.append(key)
+        n_rows += rows
+        n_bytes += weight.n_bytes
+    if group:
+        yield tuple(group)
+
+
+def _sum(weights: Iterable[RowWeight]) -> Removed:
+    n_checkpoints = n_writes = n_bytes = 0
+    for weight in weights:
+        n_checkpoints += weight.is_stored
+        n_writes += weight.n_writes
+        n_bytes += weight.n_bytes
+    return Removed(n_checkpoints, n_writes, 0, n_bytes)

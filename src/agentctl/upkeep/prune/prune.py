@@ -1,0 +1,92 @@
+"""Pruning a store: thread by thread, each planned, told, and carried out before the next is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from agentctl.errors import AgentctlError
+from agentctl.records.prunes import PruneTally, ThreadPrune
+from agentctl.records.rows import id_time
+from agentctl.stores.base import Reader
+from agentctl.stores.deleting import Deleter, ThreadEnd
+from agentctl.upkeep.prune.execution import Execution, Pause
+from agentctl.upkeep.prune.plan import Planning
+from agentctl.upkeep.prune.request import PruneRequest
+
+_THREADS_PER_READ: Final = 200
+
+Progress = Callable[[int], None]
+"""Told how many threads have been looked at."""
+
+
+@dataclass(slots=True)
+class Pruning:
+    """One pruning of a store; memory holds one thread at a time.
+
+    Attributes:
+        reader: The store.
+        deleter: The same store, as one that rows can be taken from.
+        request: What is asked for.
+        apply: Whether it is carried out.
+        pause: Called between two transactions, when no lock is held.
+        tally: What was looked at so far.
+    """
+
+    reader: Reader
+    deleter: Deleter
+    request: PruneRequest
+    apply: bool
+    pause: Pause
+    tally: PruneTally = field(default_factory=PruneTally)
+
+    def threads(self, progress: Progress | None = None) -> Iterator[ThreadPrune]:
+        """Yields the threads of which something goes, or that were asked for and stay, in the store's order."""
+        for end in self._ends():
+            self.tally.n_threads += 1
+            if progress is not None:
+                progress(self.tally.n_threads)
+            if not self._is_old(end):
+                self.tally.n_passed += 1
+                continue
+            pruned = self._pruned(end)
+            if pruned is None:
+                self.tally.n_unchanged += 1
+            else:
+                self.tally.add(pruned)
+                yield pruned
+
+    def _ends(self) -> Iterator[ThreadEnd]:
+        if self.request.thread is not None:
+            yield self._end_of(self.request.thread)
+            return
+        after: str | None = None
+        while page := self.deleter.threads(after=after, limit=_THREADS_PER_READ):
+            yield from page
+            after = page[-1].thread
+
+    def _end_of(self, thread: str) -> ThreadEnd:
+        ids = [weight.key[1] for weight in self.deleter.weights(thread) if weight.is_stored]
+        return ThreadEnd(thread, max(ids, default=""), len(ids))
+
+    def _is_old(self, end: ThreadEnd) -> bool:
+        """Says whether a thread is old enough; where ids have no time, it is not known to be."""
+        if self.request.older_than is None:
+            return True
+        at = id_time(end.newest)
+        return at is not None and self.request.now - at >= self.request.older_than
+
+    def _pruned(self, end: ThreadEnd) -> ThreadPrune | None:
+        """Returns what was done with one thread. What is wrong with one does not keep the others from being pruned."""
+        try:
+            plan = Planning(self.reader, self.deleter, self.request).plan(end)
+            if plan is None:
+                return None
+            return Execution(self.reader, self.deleter, self.pause).run(plan) if self.apply else plan.report
+        except AgentctlError as error:
+            if self.request.thread is not None:
+                raise
+            return ThreadPrune(
+                end.thread, "skip", id_time(end.newest), n_checkpoints=end.n_checkpoints, reason=error.message
+            )

@@ -1,0 +1,42 @@
+"""What is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from agentctl.records.prunes import Key
+from agentctl.records.threads import ThreadStatus
+
+
+@dataclass(frozen=True, slots=True)
+class PruneRequest:
+    """Which threads, and what of them.
+
+    Attributes:
+        now: The time that ages are counted to.
+        thread: The one thread that is meant; None for all of the store.
+        older_than: Only threads whose newest checkpoint is at least so old; None for any.
+        statuses: Only threads of these statuses; empty for any.
+        delete: Take whole threads away; else checkpoints inside them.
+        keep_turns: How many user turns stay of each branch that is kept.
+        keep_branchable: Whether the last checkpoint of every older turn stays too.
+        kept: Checkpoints that stay, by thread; a thread with none of its own is not deleted.
+        snapshot: Whether the values of delta channels are stored with the oldest checkpoint that stays, in place of
+            the checkpoints that they are rebuilt from.
+        batch_rows: About how many rows one transaction takes away.
+        pause_s: Seconds between two transactions.
+    """
+
+    now: datetime
+    thread: str | None = None
+    older_than: timedelta | None = None
+    statuses: frozenset[ThreadStatus] = frozenset()
+    delete: bool = False
+    keep_turns: int = 1
+    keep_branchable: bool = False
+    kept: Mapping[str, frozenset[Key]] = field(default_factory=dict)
+    snapshot: bool = False
+    batch_rows: int = 1000
+    pause_s: float = 0.0
