@@ -35,7 +35,12 @@ GROUP = "agent-server"
 """The xdist group of every file that uses a server: `pytestmark = pytest.mark.xdist_group(GROUP)`."""
 
 SERVED = Path(__file__).parent / "served"
-GRAPHS = ("chat", "fan", "outer", "failing", "slow", "delta")
+GRAPHS = ("chat", "fan", "outer", "letter", "failing", "slow", "delta")
+NAMES = (
+    *("chat", "forked", "fan", "outer", "asking", "answered", "failing", "busy", "delta", "long"),
+    *("empty", "bare"),
+)
+"""Seeded threads: on the last two nothing ran, and `bare` is of no graph."""
 N_LONG = 37
 """Checkpoints of the thread `long`: several pages of ten, and no multiple of one."""
 
@@ -77,7 +82,7 @@ class AgentServer:
 
 
 def thread_id(name: str) -> str:
-    """The id of a seeded thread: chat, forked, fan, outer, answered, failing, busy, delta, long, empty, bare."""
+    """The id of a seeded thread, one of NAMES."""
     return str(uuid5(NAMESPACE_URL, f"thread:{name}"))
 
 
@@ -157,6 +162,11 @@ def _outer(client: SyncLangGraphClient) -> None:
     _run(client, "outer", "outer", {"text": "hello"})
 
 
+def _asking(client: SyncLangGraphClient) -> None:
+    _thread(client, "asking", "letter")
+    _run(client, "asking", "letter", {"text": "hello"})
+
+
 def _answered(client: SyncLangGraphClient) -> None:
     _thread(client, "answered", "outer")
     _run(client, "answered", "outer", {"text": "hello"})
@@ -196,7 +206,7 @@ def _without_runs(client: SyncLangGraphClient) -> None:
     client.threads.create(thread_id=thread_id("bare"))
 
 
-_SEEDS = (_chat, _forked, _fan, _outer, _answered, _failing, _busy, _delta, _long, _without_runs)
+_SEEDS = (_chat, _forked, _fan, _outer, _asking, _answered, _failing, _busy, _delta, _long, _without_runs)
 
 
 def _thread(client: SyncLangGraphClient, name: str, graph: str, **more: Any) -> str:

@@ -129,6 +129,16 @@ outer = (
     .add_edge(["check", "review"], "send")
     .compile()
 )
+letter = (
+    StateGraph(ReviewState)
+    .add_node("draft", lambda state: {"text": state["text"] + "!", "log": ["drafted"]})
+    .add_node("review", review)
+    .add_node("send", lambda state: {"log": ["sent" if state.get("approved") else "held"]})
+    .add_edge(START, "draft")
+    .add_edge("draft", "review")
+    .add_edge("review", "send")
+    .compile()
+)
 
 
 def explode(state: ReviewState) -> dict[str, Any]:
