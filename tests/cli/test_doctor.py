@@ -89,7 +89,7 @@ def test_a_fault_is_exit_1_in_every_form(hurt: Cli) -> None:
     assert "1 thread looked at: 1 fault\n" in on_terminal.out
     head = hurt.ids(AGENT)[0]
     cause = "get_policy (p1) has no result, and an ai message came after it"
-    command = f"agentctl fork 'prod::{AGENT}@call:p1' --answer 'p1=\"no result: the run was stopped\"' --no-run"
+    command = f"agentctl fork 'prod::{AGENT}@{head}' --answer 'p1=\"no result: the run was stopped\"' --no-run"
     assert in_pipe.rows == [["fault", "call_unanswered", AGENT, "", head, "1", cause, command]]
     document = as_json.json
     assert document["items"] == [

@@ -97,7 +97,7 @@ def test_an_unanswered_call_is_named_with_what_came_after_it(rows: Rows) -> None
 
     assert fault.cause == "get_policy (c2) has no result, and an ai message came after it"
     assert fault.checkpoint == rows.ids("named")[-1]
-    assert fault.command.startswith("agentctl fork named@call:c2 --answer ")
+    assert fault.command.startswith(f"agentctl fork named@{fault.checkpoint} --answer 'c2=")
 
 
 def test_calls_that_end_a_finished_thread_are_unanswered(rows: Rows) -> None:

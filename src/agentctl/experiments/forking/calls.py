@@ -67,6 +67,7 @@ def name_calls(
     if any(call.where in ("recorded", "pending") for call in calls):
         siblings = [pair for pair in point.open_pairs if _key(pair) not in named]
         calls += tuple(_kept(reader, point, siblings, recording, tools))
+    _refuse_half_answered(point, calls)
     if any(call.where == "made" for call in calls):
         calls += tuple(one for one in made_calls(point) if _key(one.pair) not in named)
     return calls
@@ -161,6 +162,8 @@ def _shown(call: NamedCall) -> Mapping[str, object]:
 def _owned(reader: Reader, point: Point, call: NamedCall, tools: ToolUse) -> NamedCall:
     """Returns a pending call with the task that is to answer it, any other as it is.
 
+    Where no task will, because its step has passed, the result has its place in the state.
+
     Raises:
         Refused: No task of the step does, or its stored result cannot be told from another one's.
     """
@@ -174,7 +177,9 @@ def _owned(reader: Reader, point: Point, call: NamedCall, tools: ToolUse) -> Nam
         return replace(call, owner=owner)
     if call.name in tools.direct and point.unfinished:
         return replace(call, where="asked")
-    runs_next = ", ".join(dict.fromkeys(point.next)) or "nothing"
+    if point.is_left_open(call.pair):
+        return replace(call, where="answered")
+    runs_next = ", ".join(dict.fromkeys(point.next))
     raise Refused(
         f"{describe(call.pair.call)} waits at {point.target.id}, but {runs_next} runs there and does not answer it",
         hint="fork the checkpoint right before its tool node, or answer a question first with --resume JSON",
@@ -232,11 +237,28 @@ def _kept(
             call = replace(call, content=entry[0], status=entry[1])
         kept.append(_owned(reader, point, call, tools))
     if missing:
-        names = ", ".join(describe(call.pair.call) for call in missing)
-        raise Refused(
-            f"{names} of the same message would stay unanswered, and a model refuses such a conversation",
-            hint="answer every call of the message: "
-            + " ".join(f"--answer {call.id or call.name}=JSON" for call in missing),
-            candidates=[_shown(call) for call in missing],
-        )
+        raise _left_open(missing)
     yield from kept
+
+
+def _refuse_half_answered(point: Point, calls: Sequence[NamedCall]) -> None:
+    """Refuses to put the result of one call into the state, and none of another open call of its message.
+
+    Raises:
+        Refused: There is such another call.
+    """
+    put_in = {call.pair.at for call in calls if call.where == "answered" and not call.pair.answers}
+    given = {_key(call.pair) for call in calls}
+    missing = [pair for pair in point.pairing.open_calls() if pair.at in put_in and _key(pair) not in given]
+    if missing:
+        raise _left_open([answered_call(point, pair) for pair in missing])
+
+
+def _left_open(missing: Sequence[NamedCall]) -> Refused:
+    names = ", ".join(describe(call.pair.call) for call in missing)
+    return Refused(
+        f"{names} of the same message would stay unanswered, and a model refuses such a conversation",
+        hint="answer every call of the message: "
+        + " ".join(f"--answer {call.id or call.name}=JSON" for call in missing),
+        candidates=[_shown(call) for call in missing],
+    )

@@ -122,11 +122,13 @@ def updated_task(given: Given) -> Task | None:
 
 
 def _completed(given: Given, calls: Sequence[NamedCall]) -> Rows:
-    """Returns the writes that answer pending calls."""
-    if not any(call.where == "pending" for call in calls):
+    """Returns the writes that answer pending calls, in place of the error or the question that their tasks left."""
+    owners = frozenset(call.owner.id for call in calls if call.where == "pending" and call.owner is not None)
+    if not owners:
         return Rows()
-    with scratch_copy(given.source, given.resume_plan(), given.experiment.graph) as scratch:
-        return pending_rows(scratch, given.point, calls)
+    plan = with_rows(given.resume_plan(), given.target, Rows(dropped=owners))
+    with scratch_copy(given.source, plan, given.experiment.graph) as scratch:
+        return replace(pending_rows(scratch, given.point, calls), dropped=owners)
 
 
 def _updated(given: Given, in_state: Sequence[NamedCall], task: Task) -> Rows:

@@ -79,6 +79,13 @@ class Point:
         """Calls that the conversation ends with and answers."""
         return tuple(pair for pair in self._last_pairs() if pair.answers)
 
+    def is_left_open(self, pair: Pair) -> bool:
+        """Tells whether no task of the step will answer an open call.
+
+        Nothing is due; or other calls of its message have results in the state, and those of a step arrive together.
+        """
+        return not self.tasks or any(other.answers for other in self.pairing.pairs if other.at == pair.at)
+
     def _last_pairs(self) -> tuple[Pair, ...]:
         """Returns the calls of the last AI message with calls, where nothing but results came after it."""
         calling = max((pair.at for pair in self.pairing.pairs), default=None)

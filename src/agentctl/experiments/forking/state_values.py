@@ -114,17 +114,20 @@ def answered_in(messages: Sequence[Any], calls: Iterable[NamedCall]) -> list[Any
     from langchain_core.messages import ToolMessage
 
     changed = list(messages)
-    for call in sorted(calls, key=lambda call: (call.pair.at, call.pair.call.position), reverse=True):
+    put_in: dict[int, list[ToolMessage]] = {}
+    for call in sorted(calls, key=lambda call: call.pair.call.position):
         fields = {"content": call.content, "status": call.status}
         if call.pair.answers:
             place = call.pair.answers[-1]
             changed[place] = changed[place].model_copy(update=fields)
             continue
-        place = call.pair.at + 1
+        made: dict[str, Any] = {**fields, "tool_call_id": call.id, "name": call.name}
+        put_in.setdefault(call.pair.at, []).append(ToolMessage(**made))
+    for at in sorted(put_in, reverse=True):
+        place = at + 1
         while place < len(changed) and isinstance(changed[place], ToolMessage):
             place += 1
-        made: dict[str, Any] = {**fields, "tool_call_id": call.id, "name": call.name}
-        changed.insert(place, ToolMessage(**made))
+        changed[place:place] = put_in[at]
     return changed
 
 

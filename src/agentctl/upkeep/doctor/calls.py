@@ -12,6 +12,7 @@ from typing import Final
 from agentctl.codec.messages import messages_in
 from agentctl.experiments.forking.pairing import Pair, describe, pair_messages
 from agentctl.records.messages import Message
+from agentctl.revisions.heads import EDITS
 from agentctl.upkeep.doctor.records import Finding, Findings, Head
 
 CONVERSATION: Final = "messages"
@@ -19,15 +20,11 @@ NO_RESULT: Final = '"no result: the run was stopped"'
 
 
 def unanswered(head: Head) -> Findings:
-    """Calls without a result where the conversation went on, or where the thread ended."""
+    """Calls without a result that nothing will give one: the conversation went on, or ended, without it."""
     for channel, messages in head.conversations.items():
         for pair in pair_messages(messages).open_calls():
-            after = _goes_on_with(messages, pair)
-            if after is not None:
-                why = f"{_a_message(messages[after])} came after it"
-            elif head.site.ns == "" and head.is_live and not head.step.tasks:
-                why = "the thread ended there"
-            else:
+            why = _why_for_good(head, messages, pair)
+            if why is None:
                 continue
             if pair.call.valid:
                 yield _finding("call_unanswered", head, channel, messages, pair, f"has no result, and {why}")
@@ -45,7 +42,7 @@ def waiting(head: Head) -> Findings:
     asks = any(task.interrupts for task in head.step.tasks if not task.finished)
     for channel, messages in head.conversations.items():
         for pair in pair_messages(messages).open_calls():
-            if _goes_on_with(messages, pair) is not None or _is_written(head, pair):
+            if _why_for_good(head, messages, pair) is not None or _is_written(head, pair):
                 continue
             if error is not None:
                 yield _finding("call_failed", head, channel, messages, pair, f"has no result: {_short(error)}")
@@ -104,6 +101,23 @@ def without_id(head: Head) -> Findings:
 RULES: Final = (unanswered, waiting, answered_twice, orphaned, misordered, without_id)
 
 
+def _why_for_good(head: Head, messages: Sequence[Message], pair: Pair) -> str | None:
+    """Returns why an open call would stay without a result, None where it may still be about to run."""
+    after = _goes_on_with(messages, pair)
+    if after is not None:
+        return f"{_a_message(messages[after])} came after it"
+    if head.site.ns == "" and head.is_live and not head.step.tasks:
+        return "the thread ended there"
+    if head.step.row.source in EDITS and _is_half_answered(messages, pair):
+        return "an edit answered only other calls of its message"
+    return None
+
+
+def _is_half_answered(messages: Sequence[Message], pair: Pair) -> bool:
+    """Says whether other calls of the same message have results: those of a step arrive together."""
+    return any(other.answers for other in pair_messages(messages).pairs if other.at == pair.at)
+
+
 def _goes_on_with(messages: Sequence[Message], pair: Pair) -> int | None:
     """Returns where something else than results comes after a call."""
     return next((at for at in range(pair.at + 1, len(messages)) if messages[at].role != "tool"), None)
@@ -116,15 +130,33 @@ def _is_written(head: Head, pair: Pair) -> bool:
 
 
 def _finding(code: str, head: Head, channel: str, messages: Sequence[Message], pair: Pair, said: str) -> Finding:
-    """Returns a finding whose command answers the call on a copy, where the call can be named."""
-    call = pair.call
-    site = head.site
-    if call.id and channel == CONVERSATION and call.valid:
-        where = site.at(f"call:{call.id}") if _is_plain(call.id) else site.target
-        helps = site.command("fork", where, "--answer", f"{call.id}={NO_RESULT}", "--no-run")
+    """Returns a finding whose command answers the call on a copy, with every other open call of its message."""
+    names = _names_of_open(head, messages, pair) if channel == CONVERSATION and head.is_live else ()
+    if names:
+        answers = (word for name in names for word in ("--answer", f"{name}={NO_RESULT}"))
+        helps = head.site.command("fork", head.site.at(head.id), *answers, "--no-run")
     else:
-        helps = site.show(head.id, "--messages")
-    return Finding(code, head.id, f"{describe(call)} {said}", helps, _key(messages, pair))
+        helps = head.site.show(head.id, "--messages")
+    return Finding(code, head.id, f"{describe(pair.call)} {said}", helps, _key(messages, pair))
+
+
+def _names_of_open(head: Head, messages: Sequence[Message], pair: Pair) -> Sequence[str]:
+    """Returns what names each open call of a message in a fork of the head: its id, or its tool where it has none.
+
+    Nothing where one of them cannot be told from another call of the conversation.
+    """
+    pairs = pair_messages(messages).pairs
+    among = pairs if _goes_on_with(messages, pair) is not None else [one for one in pairs if one.at == pair.at]
+    names: list[str] = []
+    for one in among:
+        if one.at != pair.at or one.answers or _is_written(head, one):
+            continue
+        name = one.call.id or one.call.name
+        alike = [other for other in among if name in (other.call.id, other.call.name)]
+        if len(alike) > 1 or not _can_be_named(name):
+            return ()
+        names.append(name)
+    return names
 
 
 def _looked_at(code: str, head: Head, channel: str, cause: str, call_id: str | None, key: object) -> Finding:
@@ -140,8 +172,9 @@ def _key(messages: Sequence[Message], pair: Pair) -> object:
     return messages[pair.at].id, pair.at, pair.call.position
 
 
-def _is_plain(call_id: str) -> bool:
-    return call_id.replace("_", "").replace("-", "").isalnum()
+def _can_be_named(name: str) -> bool:
+    """Says whether `--answer NAME=JSON` can be read."""
+    return bool(name) and not set(name) & set("=[]")
 
 
 def _short(error: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from agentctl.codec.delta import rebuild
 from agentctl.codec.messages import is_message_list, messages_in
+from agentctl.codec.values import decode
 from agentctl.errors import DecodeError
 from agentctl.records.messages import Message
+from agentctl.records.rows import NULL_TASK
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.due import Bookkeeping, read_bookkeeping
 from agentctl.stores.reading.layout import is_state_channel, triggered_node
@@ -72,7 +75,24 @@ def _routes(book: Bookkeeping | None) -> dict[str, tuple[str, ...]]:
 def _conversations(reader: Reader, thread: str, ns: str, id: str) -> Mapping[str, tuple[Message, ...]]:
     try:
         values = read_values(reader, thread, ns, id).values
+        given = _given_to_the_next_run(reader, thread, ns, id)
     except DecodeError:
         return {}
-    found = {name: messages_in(value) for name, value in values.items() if is_message_list(value)}
+    held = {name: value for name, value in values.items() if is_message_list(value)}
+    now = {name: rebuild(value, given.get(name, ()), channel=name).value for name, value in held.items()}
+    found = {name: messages_in(value) for name, value in now.items() if is_message_list(value)}
     return dict(sorted(found.items(), key=lambda item: (item[0] != _CONVERSATION, item[0])))
+
+
+def _given_to_the_next_run(reader: Reader, thread: str, ns: str, id: str) -> Mapping[str, Sequence[object]]:
+    """Returns what was written to state at a checkpoint by no task, by channel: the next run begins with it.
+
+    Source: `_first`, pregel/_loop.py (langgraph 1.2.24).
+    """
+    lean = reader.writes(thread, ns, [id], value_bytes=0)
+    channels = {write.channel for write in lean if write.task_id == NULL_TASK and is_state_channel(write.channel)}
+    given: dict[str, list[object]] = {}
+    for write in reader.writes(thread, ns, [id], channels=sorted(channels)) if channels else ():
+        if write.task_id == NULL_TASK and write.value is not None:
+            given.setdefault(write.channel, []).append(decode(write.value))
+    return given
