@@ -200,6 +200,8 @@ def _safe(part: RenderableType) -> RenderableType:
 
 def _told(value: object) -> str:
     """Returns one cell of a candidate: names and ids whole, arguments and results as far as they tell calls apart."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        value = ", ".join(value)
     text = clean(value if isinstance(value, str) else dumps(value))
     return cut(text, _TOLD_WIDTH) if " " in text else text
 

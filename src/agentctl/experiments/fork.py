@@ -13,6 +13,7 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
+from agentctl.experiments.fitting import check_nodes, check_values
 from agentctl.experiments.forking.forms import Forms
 from agentctl.experiments.forking.made import Made
 from agentctl.experiments.forking.making import make_fork
@@ -21,10 +22,12 @@ from agentctl.experiments.forking.point import Point, read_point
 from agentctl.experiments.plan import make_plan
 from agentctl.experiments.replay import planned_nodes, policy_at
 from agentctl.experiments.runs.debug_threads import make_copies
+from agentctl.experiments.runs.graph_parts import is_functional
 from agentctl.experiments.runs.reports import all_side_effects, report_run, tally
 from agentctl.experiments.runs.running import Ended, RunJob
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import ForkReport
+from agentctl.stores.copying.selection import for_resume
 
 
 def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, run: bool = True) -> ForkReport:
@@ -49,6 +52,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
     """
     experiment = _with_memory(experiment, forms)
     point = read_point(experiment.source, target)
+    bare = _check_fit(experiment, point, forms)
     with make_fork(experiment, point, forms) as made:
         if run:
             _refuse_nothing_next(experiment, target, forms, made)
@@ -58,7 +62,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
             policy_at(experiment, target, made.substituted), in_step=made.in_step, other_state=forms.changes_state
         )
         nodes = planned_nodes(experiment, target.ns, made.next)
-        plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=made.warnings)
+        plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*bare, *made.warnings])
         if experiment.on_plan is not None:
             experiment.on_plan(plan)
         facts = provenance(target, forms.op, experiment.reason, as_node=made.as_node, case=experiment.case)
@@ -83,6 +87,17 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         case=experiment.case,
         warnings=plan.warnings,
     )
+
+
+def _check_fit(experiment: Experiment, point: Point, forms: Forms) -> list[str]:
+    """Refuses a graph that does not fit the target, but for what the forms replace: next nodes, whole channels."""
+    reroutes = forms.goto is not None or forms.as_node is not None or forms.new_input is not None
+    if not reroutes:
+        check_nodes(experiment, point, point.unfinished)
+    target = point.target
+    rows = for_resume(experiment.source, target.thread, target.ns, target.id, target.thread)
+    replaced = {form.channel for form in forms.assigns if len(form.path) == 1}
+    return check_values(experiment, point, rows, replaced=replaced)
 
 
 def _job(experiment: Experiment, point: Point, forms: Forms, made: Made, name: str, facts: dict[str, str]) -> RunJob:
@@ -145,13 +160,14 @@ def _refuse_nothing_next(experiment: Experiment, target: Target, forms: Forms, m
     if made.next or made.payload is not None or target.ns:
         return
     going_on = as_nodes_with_next(experiment, target, forms.update or {})
-    hint = "--no-run leaves it ready without a run"
-    if going_on:
-        hint = "next would be, with " + "; ".join(f"--as-node {node}: {', '.join(n)}" for node, n in going_on.items())
-    elif forms.as_node is not None:
-        hint = f"say where {forms.as_node} leads: --goto NODE"
+    table = "; ".join(f"--as-node {node}: {', '.join(n)}" for node, n in going_on.items())
+    ways = [f"next would be, with {table}"] if table else []
+    if is_functional(experiment.graph):
+        ways.append("call it again: --input FILE")
+    else:
+        ways.append(f"say where {forms.as_node} leads: --goto NODE" if forms.as_node else "say what runs: --goto NODE")
     raise Refused(
         f"nothing would run: the fork's next is empty{f' after {made.as_node}' if made.as_node else ''}",
-        hint=hint,
+        hint="; ".join((*ways, "or leave it ready without a run: --no-run")),
         candidates=[{"as_node": node, "next": list(then)} for node, then in going_on.items()],
     )

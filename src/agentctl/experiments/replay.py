@@ -13,11 +13,12 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
+from agentctl.experiments.fitting import check_nodes, check_values
 from agentctl.experiments.forking.enclosing import enclosing_calls
 from agentctl.experiments.forking.point import Point, read_point
 from agentctl.experiments.plan import graph_tools, make_plan
 from agentctl.experiments.runs.debug_threads import make_copies
-from agentctl.experiments.runs.graph_parts import entry_nodes, inner_graph, is_functional
+from agentctl.experiments.runs.graph_parts import entry_nodes, inner_graph, is_functional, nodes_of
 from agentctl.experiments.runs.reports import all_side_effects, report_run, tally
 from agentctl.experiments.runs.running import RunJob, node_path
 from agentctl.records.copies import command
@@ -38,16 +39,18 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
 
     Raises:
         NotFound: There is no such checkpoint.
-        Refused: Nothing runs from it, or the rows cannot be run from there.
+        Refused: Nothing runs from it, the graph does not fit it, or the rows cannot be run from there.
     """
     point = read_point(experiment.source, target)
     if not point.tasks:
         raise Refused(f"nothing runs from {target.id}: its next is empty", hint=_where_something_runs(point))
+    check_nodes(experiment, point, point.tasks)
     nodes = planned_nodes(experiment, target.ns, point.next)
     base = for_replay(experiment.source, target.thread, target.ns, target.id, target.thread)
+    bare = check_values(experiment, point, base)
     facts = provenance(target, "replay", experiment.reason, case=experiment.case)
     policy = policy_at(experiment, target)
-    plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=_runs_again(point))
+    plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*bare, *_runs_again(point)])
     if experiment.on_plan is not None:
         experiment.on_plan(plan)
     names, copies = make_copies(experiment, experiment.source, base, target.thread, "replay", n, facts)
@@ -85,8 +88,9 @@ def planned_nodes(experiment: Experiment, ns: str, nodes: Sequence[str]) -> tupl
     if above and not nodes:
         return (above,)
     graph = inner_graph(experiment.graph, above)
-    if START in nodes and graph is not None and not is_functional(graph):
-        nodes = [*(node for node in nodes if node != START), *entry_nodes(graph)]
+    if START in nodes and graph is not None:
+        entries = nodes_of(graph) if is_functional(graph) else entry_nodes(graph)
+        nodes = [*(node for node in nodes if node != START), *entries]
     return tuple(f"{above}|{name}" if above else name for name in nodes if name not in (START, UNKNOWN))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from shlex import quote
 from typing import Final
 
 from agentctl.errors import Ambiguous
@@ -16,6 +17,11 @@ from agentctl.revisions.scope import Resolution, Scope
 
 _PAGE: Final = 64
 """Checkpoints asked about at once while the lineage is searched from its tip."""
+
+_BEFORE_INPUT: Final = -2
+"""The number before that of the first step, which takes the input in."""
+_MAX_NAMESPACES: Final = 64
+"""Namespaces that are searched for a node that is not on the lineage."""
 
 Which = Callable[[Sequence[str]], Sequence[str]]
 """Ids of a stretch of the lineage, oldest first -> those of them that count, in the same order."""
@@ -46,9 +52,7 @@ def find_visit(atom: Visit, scope: Scope) -> Resolution:
     found = _nth(ids, atom.k, visits, _drop_superseded(scope, ids) if atom.side == "before" else _keep)
     what = f"checkpoint {'about to run' if atom.side == 'before' else 'made by'} {atom.node} on {scope.name}"
     if found.id is None:
-        nodes = sorted(seen - {UNKNOWN})
-        runs = "runs" if atom.side == "before" else "ran"
-        otherwise = f"nodes there: {', '.join(nodes)}" if nodes else f"no node {runs} there"
+        otherwise = _otherwise(atom, scope, sorted(seen - {UNKNOWN}))
         raise no_occurrence(what, atom.k, found.n, str(Visit(atom.side, atom.node)), otherwise)
     notes = [f"rows cannot tell it for {len(unsure)} checkpoints of the lineage; --graph can"] if unsure else []
     return scope.found(found.id, f"{_ordinal(atom.k)} {what}", notes=notes)
@@ -104,6 +108,29 @@ def find_call(atom: Call, scope: Scope) -> tuple[Resolution, CallSite]:
     which = f"call {site.id} of {site.name}" if site.id else f"a call of {site.name} without an id"
     why = f"whose step made {which}" if site.task else f"where {which} waits for its answer"
     return Resolution(facts.thread, site.ns, site.pending_at, why, tuple(notes), site), site
+
+
+def _otherwise(atom: Visit, scope: Scope, nodes: Sequence[str]) -> str:
+    """Returns the hint where a node is not on the lineage: the subgraphs that it is in, else what is there."""
+    facts = scope.facts
+    names = facts.next if atom.side == "before" else facts.wrote
+    others = [ns for ns in facts.namespaces() if ns != scope.ns][:_MAX_NAMESPACES] if scope.anywhere else []
+    within = [ns for ns in others if any(atom.node in told for told in names(ns, facts.ids(ns)).values())]
+    if within:
+        return f"it is in a subgraph: {' | '.join(f'--ns {quote(ns)}' for ns in within)}"
+    runs = "runs" if atom.side == "before" else "ran"
+    there = f"nodes there: {', '.join(nodes)}" if nodes else f"no node {runs} there"
+    n_missing = _n_not_stored(scope)
+    return f"{there}; {n_missing} steps are not stored (durability exit)" if n_missing else there
+
+
+def _n_not_stored(scope: Scope) -> int:
+    """Returns how many steps of the lineage have no checkpoint: a run with durability "exit" stores its last alone."""
+    chain = scope.chain
+    known = scope.facts.details(scope.ns, [row.id for row in chain.rows])
+    steps = [step for row in chain.rows if (step := known[row.id].step) is not None]
+    first = steps[:1] if chain.dangling else [_BEFORE_INPUT]
+    return sum(max(0, step - above - 1) for above, step in pairwise([*first, *steps]))
 
 
 def _nth(ids: Sequence[str], k: int | None, which: Which, merge: Which) -> _Nth:

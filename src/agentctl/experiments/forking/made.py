@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from agentctl.codec.messages import messages_in
+from agentctl.codec.messages import coerced_messages, messages_in
 from agentctl.errors import Refused
 from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.forking.forms import Forms, Patch
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 class Given:
     """What a fork is made from.
 
-    `graph` is the graph of the target's namespace, None where the root graph does not declare one (a subagent).
+    `graph` is the graph of the target's namespace, None where the root graph does not declare one (a subagent);
+    `as_task` the task that `--as-node` names by its id.
     """
 
     experiment: Experiment
     point: Point
     forms: Forms
     graph: Graph | None
+    as_task: Task | None = None
 
     @property
     def source(self) -> Reader:
@@ -167,6 +169,17 @@ def check_conversation(given: Given, values: Mapping[str, Any], *, changed: bool
             f"the conversation would be broken: {'; '.join(broken)}",
             hint="give every call of a message its result, once: --answer CALL=JSON",
         )
+
+
+def message_warnings(given: Given) -> Iterator[str]:
+    """Yields messages of an update that may be meant as edits of the last one, and are not for lack of its id."""
+    channel, update = given.point.channel, given.forms.update or {}
+    if channel is None or channel not in update or not given.point.messages:
+        return
+    last = given.point.messages[-1]
+    for message in coerced_messages(update[channel]):
+        if message.id is None and message.role == last.role and last.role in ("ai", "human"):
+            yield f"the {message.role} message of the update has no id: it comes after {last.id} and replaces nothing"
 
 
 def artifact_warnings(calls: Sequence[NamedCall]) -> Iterator[str]:

@@ -14,19 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from agentctl.errors import Refused
 from agentctl.experiments.experiment import Experiment
 from agentctl.experiments.forking.calls import name_calls
 from agentctl.experiments.forking.forms import Forms, NewInput
 from agentctl.experiments.forking.made import Given, Made
-from agentctl.experiments.forking.making_results import from_results, from_returned, updated_task
+from agentctl.experiments.forking.making_results import from_results, from_returned, task_by_id, updated_task
 from agentctl.experiments.forking.making_state import from_state
 from agentctl.experiments.forking.making_update import from_update, refuse_lost_routes
 from agentctl.experiments.forking.named_calls import NamedCall
 from agentctl.experiments.forking.point import Point
 from agentctl.experiments.forking.scratch import THREAD
-from agentctl.experiments.runs.graph_parts import check_names, inner_graph, is_functional, tool_use
+from agentctl.experiments.runs.graph_parts import check_names, inner_graph, is_functional, nodes_of, tool_use
 from agentctl.experiments.runs.running import node_path
 from agentctl.stores.copying.selection import for_replay
 from agentctl.stores.reading.layout import START
@@ -43,7 +44,11 @@ def make_fork(experiment: Experiment, point: Point, forms: Forms) -> Iterator[Ma
         Refused: The fork would not mean what it says.
         GraphFailed: A routing function or a reducer of the graph raised.
     """
-    given = Given(experiment, point, forms, inner_graph(experiment.graph, node_path(point.target.ns)))
+    graph = inner_graph(experiment.graph, node_path(point.target.ns))
+    task = None if graph is not None and forms.as_node in nodes_of(graph) else task_by_id(point, forms.as_node)
+    if task is not None:
+        forms = replace(forms, as_node=task.name)
+    given = Given(experiment, point, forms, graph, task)
     if given.graph is None:
         _refuse_state_forms(given)
     else:

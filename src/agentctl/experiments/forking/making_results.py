@@ -11,14 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Ambiguous, Refused
 from agentctl.experiments.forking.functional import returned_rows
-from agentctl.experiments.forking.made import Given, Made, artifact_warnings, check_conversation, values_of, with_rows
+from agentctl.experiments.forking.made import (
+    Given,
+    Made,
+    artifact_warnings,
+    check_conversation,
+    message_warnings,
+    values_of,
+    with_rows,
+)
 from agentctl.experiments.forking.making_reruns import answered_by, step_answers, tasks_again
 from agentctl.experiments.forking.making_state import wanted_values, with_null_writes
 from agentctl.experiments.forking.named_calls import NamedCall
+from agentctl.experiments.forking.point import Point
 from agentctl.experiments.forking.results import Rows, pending_rows, recorded_rows, substitutes, task_rows
 from agentctl.experiments.forking.scratch import Scratch, scratch_copy
 from agentctl.experiments.forking.state_values import replacement
 from agentctl.records.threads import UNKNOWN, Task
+from agentctl.revisions.shortids import match_id
 from agentctl.stores.base import CopyPlan
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.reading.steps import StepReader
@@ -71,7 +81,7 @@ def from_results(given: Given, calls: Sequence[NamedCall], in_state: Sequence[Na
         in_step=step_answers(given, calls, again),
         asks=tuple(call.name for call in calls if call.substituted and (call.by_the_run or by_desk)),
         kept=frozenset() if by_desk else frozenset(_in_rows(calls, again)),
-        warnings=(*artifact_warnings(everything), *_unforeseen(given, calls, again)),
+        warnings=(*artifact_warnings(everything), *message_warnings(given), *_unforeseen(given, calls, again)),
     )
 
 
@@ -103,6 +113,12 @@ def from_returned(given: Given) -> Made:
     )
 
 
+def task_by_id(point: Point, text: str | None) -> Task | None:
+    """Returns the task of the target's step that a text names by its id, or by the end of it; None where none is."""
+    found = [] if text is None else match_id(text, [task.id for task in point.tasks if task.id])
+    return next((task for task in point.tasks if [task.id] == list(found)), None)
+
+
 def updated_task(given: Given) -> Task | None:
     """Returns the one task of a parallel step that `--as-node` gives a result for, None where there is no such task.
 
@@ -111,11 +127,13 @@ def updated_task(given: Given) -> Task | None:
     """
     if given.forms.as_node is None or given.forms.goto is not None or len(given.point.tasks) < 2:
         return None
+    if given.as_task is not None:
+        return given.as_task
     found = [task for task in given.point.tasks if task.name == given.forms.as_node]
     if len(found) > 1:
         raise Ambiguous(
             f"{len(found)} tasks of {given.forms.as_node} run at {given.target.id}, and an update is of one",
-            hint="change what they are given with --set, or a call's result with --answer",
+            hint=f"name one by its id: --as-node {found[0].id}",
             candidates=[{"task": task.id, "finished": task.finished} for task in found],
         )
     return found[0] if found else None

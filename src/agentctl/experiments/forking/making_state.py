@@ -26,13 +26,17 @@ from agentctl.experiments.forking.state_values import (
     verify_set,
 )
 from agentctl.experiments.runs.reports import inert
+from agentctl.records.copies import command
 from agentctl.records.messages import Message
 from agentctl.stores.base import CopyPlan
+from agentctl.stores.reading.layout import START
+from agentctl.stores.reading.lineage import read_tree
 
 
 def from_state(given: Given, in_state: Sequence[NamedCall]) -> Made:
     """Returns a fork with other state, with corrected results that are in the state already, or with no change."""
     _refuse_stale_sends(given)
+    _refuse_under_input(given)
     plan = given.replay_plan()
     if given.forms.assigns or in_state:
         plan = with_null_writes(given, plan, in_state, rerun=True)
@@ -107,6 +111,32 @@ def _refuse_stale_sends(given: Given) -> None:
                 f"the Sends that run at {given.target.id} carry {assign.channel} already, with its old value",
                 hint=f"set it where they are made: fork {given.point.row.parent or 'an earlier checkpoint'}",
             )
+
+
+def _refuse_under_input(given: Given) -> None:
+    """Refuses to set what the input, which is read next, writes too: the channel would hold something else.
+
+    Raises:
+        Refused: The input writes it, or it cannot be told what it writes.
+    """
+    taking_in = [task.id for task in given.point.tasks if task.name == START]
+    written = {write.channel for write in given.point.writes if write.task_id in taking_in}
+    for assign in given.forms.assigns if taking_in else ():
+        if assign.channel in written or not written:
+            raise Refused(
+                f"the input that is read next at {given.target.id} writes {assign.channel} too",
+                hint=f"set it after that, at {_after_input(given) or 'the next checkpoint'}, or change the input:"
+                f" {command('fork', given.target.place.target, '--input', 'FILE')}",
+            )
+
+
+def _after_input(given: Given) -> str | None:
+    """Returns the checkpoint that the input made, as a target."""
+    target = given.target
+    children = read_tree(given.source, target.thread, target.ns).children.get(target.id, ())
+    rows = given.source.rows(target.thread, target.ns, ids=list(children)) if children else []
+    made = next((row.id for row in rows if row.source == "loop"), None)
+    return replace(target, id=made).place.target if made else None
 
 
 def _refuse_stale_calls(given: Given, messages: Sequence[Message]) -> None:

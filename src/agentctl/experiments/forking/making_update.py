@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Blocked, GraphFailed, Refused
 from agentctl.experiments.experiment import Experiment, Target
-from agentctl.experiments.forking.made import Given, Made, check_conversation, values_of
+from agentctl.experiments.forking.made import Given, Made, check_conversation, message_warnings, values_of
 from agentctl.experiments.forking.making_state import wanted_values
 from agentctl.experiments.forking.named_calls import NamedCall
 from agentctl.experiments.forking.results import answered_of, substitutes
@@ -46,7 +46,7 @@ def from_update(given: Given, in_state: Sequence[NamedCall]) -> Iterator[Made]:
             as_node=forms.as_node,
             answered=tuple(answered_of(call) for call in in_state),
             substituted=substitutes(in_state),
-            warnings=tuple(_left_behind(given)),
+            warnings=(*_left_behind(given), *message_warnings(given)),
         )
 
 
@@ -120,5 +120,5 @@ def _left_behind(given: Given) -> Iterator[str]:
     """Yields what to know about finished tasks whose results a new checkpoint does not have."""
     as_node = given.forms.as_node
     done = [task.name for task in given.point.tasks if task.finished and task.name != as_node]
-    if done and as_node is not None:
+    if done and (as_node is not None or given.point.unfinished or START in done):
         yield f"recorded results at {given.target.id} are not in this branch: {', '.join(done)}"

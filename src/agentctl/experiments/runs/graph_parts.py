@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import Refused, UsageError
 from agentctl.experiments.forking.forms import Forms
+from agentctl.sandbox.graph_copies import copied
 from agentctl.stores.reading.layout import BRANCH, END, START, is_state_channel
 
 if TYPE_CHECKING:
@@ -88,8 +89,14 @@ def check_names(graph: Graph, forms: Forms) -> None:
 
     Raises:
         UsageError: there is one.
-        Refused: the graph is functional and has no routes.
+        Refused: the graph is functional and has no routes and no channels.
     """
+    if is_functional(graph) and (forms.goto, forms.update, forms.as_node, forms.assigns) != (None, None, None, ()):
+        raise Refused(
+            "the graph is an entrypoint of the functional API: it has no nodes to update as or to go to, and no state"
+            " but the value that it saves for its next call",
+            hint="change what one of its tasks returned: --answer TASK=JSON; or what it is given: --input FILE",
+        )
     nodes, channels = nodes_of(graph), channels_of(graph)
     for node in (forms.as_node, None if forms.goto in (END, None) else forms.goto):
         if node is not None and node not in nodes:
@@ -97,11 +104,6 @@ def check_names(graph: Graph, forms: Forms) -> None:
     for channel in (*(one.channel for one in forms.assigns), *(forms.update or {})):
         if channel not in channels:
             raise UsageError(f"the graph has no channel {channel}", hint=f"it has: {', '.join(channels)}")
-    if is_functional(graph) and (forms.goto is not None or forms.update is not None or forms.as_node is not None):
-        raise Refused(
-            "the graph is an entrypoint of the functional API: it has no nodes to update as or to go to",
-            hint="change what one of its tasks returned: --answer TASK=JSON",
-        )
 
 
 def going_to(graph: Graph, values: Mapping[str, object], goto: str | None) -> Graph:
@@ -117,7 +119,7 @@ def going_to(graph: Graph, values: Mapping[str, object], goto: str | None) -> Gr
     if goto is not None and goto != END:
         entries.append(ChannelWriteEntry(f"{BRANCH}{goto}", None))
     node = NodeBuilder().subscribe_only(START).write_to(*entries).build()
-    return graph.copy(update={"nodes": {**graph.nodes, START: node}})
+    return copied(graph, nodes={**graph.nodes, START: node})
 
 
 @dataclass(frozen=True, slots=True)
