@@ -73,7 +73,12 @@ def orphaned(head: Head) -> Findings:
             cause = (
                 f"a result of {result.name or 'a tool'} ({result.tool_call_id or 'no id'}) answers no call before it"
             )
-            yield _looked_at("call_orphaned", head, channel, cause, result.tool_call_id, (channel, at))
+            lost = head.lost_at.get((channel, at))
+            if lost is None:
+                yield _looked_at("call_orphaned", head, channel, cause, result.tool_call_id, (channel, at))
+                continue
+            cause += f"; the first checkpoint without the call is {lost}"
+            yield Finding("call_orphaned", head.id, cause, head.site.show(lost), (channel, at))
 
 
 def misordered(head: Head) -> Findings:

@@ -9,6 +9,7 @@ from agentctl.codec.delta import rebuild
 from agentctl.codec.messages import is_message_list, messages_in
 from agentctl.codec.values import decode
 from agentctl.errors import DecodeError
+from agentctl.experiments.forking.pairing import pair_messages
 from agentctl.records.messages import Message
 from agentctl.records.rows import NULL_TASK
 from agentctl.stores.base import Reader
@@ -17,6 +18,7 @@ from agentctl.stores.reading.layout import is_state_channel, triggered_node
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.state import read_values
 from agentctl.stores.reading.steps import StepReader
+from agentctl.upkeep.doctor.lost_calls import lost_at
 from agentctl.upkeep.doctor.records import Head, Site
 
 _RESULT_BYTES: Final = 256 * 1024
@@ -43,10 +45,12 @@ def read_head(reader: Reader, thread: str, site: Site, tree: Tree, *, root_head:
     parents = step.row.metadata.get("parents")
     owner = parents.get("") if isinstance(parents, Mapping) else None
     book = read_bookkeeping(reader, thread, site.ns, [tree.head]).get(tree.head)
+    conversations = _conversations(reader, thread, site.ns, tree.head)
     return Head(
         site=site,
         step=step,
-        conversations=_conversations(reader, thread, site.ns, tree.head),
+        conversations=conversations,
+        lost_at=_lost_at(reader, thread, site.ns, tree.head, conversations),
         is_live=site.ns == "" or owner == root_head,
         channels=_state_channels(book),
         routes=_routes(book),
@@ -82,6 +86,18 @@ def _conversations(reader: Reader, thread: str, ns: str, id: str) -> Mapping[str
     now = {name: rebuild(value, given.get(name, ()), channel=name).value for name, value in held.items()}
     found = {name: messages_in(value) for name, value in now.items() if is_message_list(value)}
     return dict(sorted(found.items(), key=lambda item: (item[0] != _CONVERSATION, item[0])))
+
+
+def _lost_at(
+    reader: Reader, thread: str, ns: str, id: str, conversations: Mapping[str, tuple[Message, ...]]
+) -> Mapping[tuple[str, int], str]:
+    """Returns where the calls of results that have none were lost, by channel and place."""
+    found: dict[tuple[str, int], str] = {}
+    for channel, messages in conversations.items():
+        orphans = pair_messages(messages).orphans
+        lost = lost_at(reader, thread, ns, id, channel, orphans) if orphans else {}
+        found |= {(channel, place): at for place, at in lost.items()}
+    return found
 
 
 def _given_to_the_next_run(reader: Reader, thread: str, ns: str, id: str) -> Mapping[str, Sequence[object]]:

@@ -175,6 +175,7 @@ class Head:
         step: It, and the step that runs from it.
         conversations: Messages by channel, that of the conversation first.
         is_live: Whether a resume goes on from it: of the root graph, or of a subgraph that the root's head waits for.
+        lost_at: Of results whose call is not there, the first checkpoint that lacks it, by channel and place.
         channels: State channels that have a version.
         routes: By the name of each node that is due, the routing channels that make it run.
     """
@@ -182,6 +183,7 @@ class Head:
     site: Site
     step: Step
     conversations: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
+    lost_at: Mapping[tuple[str, int], str] = field(default_factory=dict)
     is_live: bool = True
     channels: tuple[str, ...] = ()
     routes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
