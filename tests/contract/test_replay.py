@@ -242,12 +242,12 @@ def test_a_replay_inside_a_subgraph_starts_at_the_row_that_was_named(prod: Path,
     assert report.group.runs[0].nodes == ("sub", "sub|match", "post")
 
 
-def test_a_graph_whose_node_was_renamed_is_no_evidence(prod: Path, debug: Path) -> None:
+def test_a_graph_whose_node_was_renamed_is_refused_by_name(prod: Path, debug: Path) -> None:
     run(prod, lambda saver: line(saver, "a", "b"))
     with experiment_on(prod, line(None, "a", "renamed"), debug) as experiment:
-        report = replay(experiment, about_to_run(experiment.source, "t", "b"))
-    assert (report.group.runs[0].status, report.group.runs[0].failed) == ("not_run", None)
-    assert report.group.runs[0].error == "did not start: b"
+        with pytest.raises(Refused, match="b is due, and the graph has a, renamed"):
+            replay(experiment, about_to_run(experiment.source, "t", "b"))
+        assert not experiment.debug.writer.heads()
 
 
 def test_a_checkpoint_from_which_nothing_runs_is_refused_and_leaves_no_thread(prod: Path, debug: Path) -> None:

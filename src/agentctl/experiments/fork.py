@@ -54,6 +54,8 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
     point = read_point(experiment.source, target)
     bare = _check_fit(experiment, point, forms)
     with make_fork(experiment, point, forms) as made:
+        if not _leads_elsewhere(forms):
+            check_nodes(experiment, point, made.next)
         if run:
             _refuse_nothing_next(experiment, target, forms, made)
         else:
@@ -91,13 +93,17 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
 
 def _check_fit(experiment: Experiment, point: Point, forms: Forms) -> list[str]:
     """Refuses a graph that does not fit the target, but for what the forms replace: next nodes, whole channels."""
-    reroutes = forms.goto is not None or forms.as_node is not None or forms.new_input is not None
-    if not reroutes:
-        check_nodes(experiment, point, point.unfinished)
+    if not _leads_elsewhere(forms):
+        check_nodes(experiment, point, [task.name for task in point.unfinished])
     target = point.target
     rows = for_resume(experiment.source, target.thread, target.ns, target.id, target.thread)
     replaced = {form.channel for form in forms.assigns if len(form.path) == 1}
     return check_values(experiment, point, rows, replaced=replaced)
+
+
+def _leads_elsewhere(forms: Forms) -> bool:
+    """Whether what is due at the target does not run."""
+    return forms.goto is not None or forms.as_node is not None or forms.new_input is not None
 
 
 def _job(experiment: Experiment, point: Point, forms: Forms, made: Made, name: str, facts: dict[str, str]) -> RunJob:

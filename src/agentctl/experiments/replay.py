@@ -44,7 +44,7 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     point = read_point(experiment.source, target)
     if not point.tasks:
         raise Refused(f"nothing runs from {target.id}: its next is empty", hint=_where_something_runs(point))
-    check_nodes(experiment, point, point.tasks)
+    check_nodes(experiment, point, point.next)
     nodes = planned_nodes(experiment, target.ns, point.next)
     base = for_replay(experiment.source, target.thread, target.ns, target.id, target.thread)
     bare = check_values(experiment, point, base)

@@ -45,7 +45,7 @@ async def open_saver(
     Raises:
         StoreError: the store is of another kind.
     """
-    serde = _serde(os.environ if env is None else env)
+    serde = serializer(env)
     target = parse_store_url(url)
     match target.kind:
         case "postgres":
@@ -124,8 +124,9 @@ async def _use_schema(connection: object, schema: str) -> None:
     await connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
 
 
-def _serde(env: Mapping[str, str]) -> SerializerProtocol | None:
+def serializer(env: Mapping[str, str] | None = None) -> SerializerProtocol | None:
     """Returns the encrypting serializer where the environment has a key, else None (the saver's own)."""
+    env = os.environ if env is None else env
     if not env.get(KEY):
         return None
     from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
@@ -144,7 +145,7 @@ def seal(stored: Stored, *, env: Mapping[str, str] | None = None) -> Stored:
     Raises:
         ConfigError: there is no key.
     """
-    serde = _serde(os.environ if env is None else env)
+    serde = serializer(env)
     if serde is None:
         raise ConfigError(f"the thread is encrypted and {KEY} is not set", hint=f"{KEY}=... agentctl ...")
     name, data = serde.cipher.encrypt(stored.data)  # type: ignore[attr-defined]

@@ -45,6 +45,16 @@ class Bookkeeping(NamedTuple):
         """Names of all nodes that ran on the way to this checkpoint."""
         return frozenset(self.versions_seen) - NOT_NODES
 
+    @property
+    def routes(self) -> Mapping[str, tuple[str, ...]]:
+        """The routing channels that make each node run which is due by one."""
+        found: dict[str, list[str]] = {}
+        for channel, version in self.channel_versions.items():
+            node = triggered_node(channel, format=self.format)
+            if node in self.due.nodes and self.versions_seen.get(node, {}).get(channel) != version:
+                found.setdefault(node, []).append(channel)
+        return {node: tuple(sorted(channels)) for node, channels in found.items()}
+
 
 def read_bookkeeping(reader: Reader, thread: str, ns: str, ids: Sequence[str]) -> Mapping[str, Bookkeeping]:
     """Reads what checkpoints say of themselves. Of their values only those of routing channels are read.

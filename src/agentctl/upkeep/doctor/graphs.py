@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentctl.errors import AgentctlError
+from agentctl.experiments.fitting import node_is_gone, routes_are_gone
 from agentctl.experiments.runs.graph_parts import inner_graph
 from agentctl.records.threads import UNKNOWN
 from agentctl.revisions.namespaces import node_path
@@ -44,7 +45,7 @@ def node_gone(head: Head, graph: Declared) -> Findings:
     """Nodes that a head waits for and the graph does not have: LangGraph runs nothing and says nothing."""
     for task in head.step.tasks:
         if not task.finished and task.name not in (UNKNOWN, START) and task.name not in graph.nodes:
-            cause = f"{task.name} is due, and the graph has {_named(graph.nodes)}"
+            cause = node_is_gone(task.name, graph.nodes)
             alike = next(iter(get_close_matches(task.name, graph.nodes, n=1)), None)
             words = ("fork", head.site.at(head.id), "--goto", alike) if alike else ("history", head.site.target)
             helps = head.site.command(*words)
@@ -63,7 +64,7 @@ def trigger_gone(head: Head, graph: Declared) -> Findings:
     """Nodes that exist and are due by routing channels none of which the graph has, such as a join with new sides."""
     for node, channels in head.routes.items():
         if node in graph.nodes and not graph.channels.intersection(channels):
-            cause = f"{node} is due by {', '.join(channels)}, which the graph does not have"
+            cause = routes_are_gone(node, channels)
             helps = head.site.command("fork", head.site.at(head.id), "--goto", node)
             yield Finding("trigger_gone", head.id, cause, helps, node)
 
@@ -151,11 +152,6 @@ def graph_loaded(graph: str, *, sandbox: str | None, env: Mapping[str, str], cwd
         stack.enter_context(import_path(parse_spec(graph, cwd=cwd).paths))
         registry = load_registry(sandbox, cwd=cwd) if sandbox else None
         yield stack.enter_context(load_graph(graph, registry=registry, env=env, cwd=cwd)).graph
-
-
-def _named(names: frozenset[str]) -> str:
-    shown = sorted(names)
-    return ", ".join(shown[:8]) + (f" and {len(shown) - 8} more" if len(shown) > 8 else "")
 
 
 def _counted(names: tuple[str, ...] | list[str]) -> str:

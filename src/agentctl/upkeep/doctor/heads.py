@@ -14,7 +14,7 @@ from agentctl.records.messages import Message
 from agentctl.records.rows import NULL_TASK
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.due import Bookkeeping, read_bookkeeping
-from agentctl.stores.reading.layout import is_state_channel, triggered_node
+from agentctl.stores.reading.layout import is_state_channel
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.state import read_values
 from agentctl.stores.reading.steps import StepReader
@@ -53,7 +53,7 @@ def read_head(reader: Reader, thread: str, site: Site, tree: Tree, *, root_head:
         lost_at=_lost_at(reader, thread, site.ns, tree.head, conversations),
         is_live=site.ns == "" or owner == root_head,
         channels=_state_channels(book),
-        routes=_routes(book),
+        routes={} if book is None else book.routes,
     )
 
 
@@ -62,18 +62,6 @@ def _state_channels(book: Bookkeeping | None) -> tuple[str, ...]:
     if book is None or book.format < _PLAIN_NAMES_IN_FORMAT:
         return ()
     return tuple(sorted(name for name in book.channel_versions if is_state_channel(name)))
-
-
-def _routes(book: Bookkeeping | None) -> dict[str, tuple[str, ...]]:
-    """Returns the routing channels that make each due node run."""
-    if book is None:
-        return {}
-    found: dict[str, list[str]] = {}
-    for channel, version in book.channel_versions.items():
-        node = triggered_node(channel, format=book.format)
-        if node in book.due.nodes and book.versions_seen.get(node, {}).get(channel) != version:
-            found.setdefault(node, []).append(channel)
-    return {node: tuple(sorted(channels)) for node, channels in found.items()}
 
 
 def _conversations(reader: Reader, thread: str, ns: str, id: str) -> Mapping[str, tuple[Message, ...]]:

@@ -1,0 +1,170 @@
+"""Whether a graph fits the rows that a run begins with, asked before anything is copied or run.
+
+LangGraph says nothing of a graph that does not: a node that is gone is not run, and a value whose type is gone is given
+to the nodes as plain data and stored so. Such a run would be an answer about something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from difflib import get_close_matches
+from enum import Enum
+from inspect import isclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agentctl.codec.values import decode
+from agentctl.errors import DecodeError, Refused
+from agentctl.experiments.experiment import Experiment
+from agentctl.experiments.forking.point import Point
+from agentctl.experiments.runs.graph_parts import inner_graph
+from agentctl.experiments.runs.revival import Loss, Revival, serializer_of
+from agentctl.experiments.runs.running import node_path
+from agentctl.experiments.runs.savers import serializer
+from agentctl.records.copies import command
+from agentctl.records.rows import Stored, StoredCheckpoint
+from agentctl.records.threads import UNKNOWN
+from agentctl.stores.base import CopyPlan
+from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
+from agentctl.stores.reading.due import read_bookkeeping
+from agentctl.stores.reading.layout import START
+
+if TYPE_CHECKING:
+    from langgraph.pregel import Pregel
+
+    Graph = Pregel[Any, Any, Any, Any]
+
+_WRITTEN_BY: Final = ("graph_id", "assistant_id", "workflow")
+"""Metadata that names the graph of a row: those of an Agent Server, and that of an application with several graphs."""
+
+_N_NAMED: Final = 8
+
+
+def node_is_gone(node: str, nodes: Collection[str]) -> str:
+    """Says that a node is due which a graph does not have, as one clause."""
+    shown = sorted(nodes)
+    more = f" and {len(shown) - _N_NAMED} more" if len(shown) > _N_NAMED else ""
+    return f"{node} is due, and the graph has {', '.join(shown[:_N_NAMED])}{more}"
+
+
+def routes_are_gone(node: str, channels: Iterable[str]) -> str:
+    """Says that a node is due by routing channels none of which a graph has, as one clause."""
+    return f"{node} is due by {', '.join(channels)}, which the graph does not have"
+
+
+def check_nodes(experiment: Experiment, point: Point, names: Iterable[str]) -> None:
+    """Refuses to run nodes that the graph does not have, or that nothing in it leads to any more.
+
+    Of a namespace whose graph is not declared, as of a subagent, nothing is known.
+
+    Args:
+        experiment: The experiment.
+        point: Where the run begins.
+        names: The nodes that are to run.
+
+    Raises:
+        Refused: There is one; the message names it.
+    """
+    graph = inner_graph(experiment.graph, node_path(point.target.ns))
+    if graph is None:
+        return
+    nodes = frozenset(graph.nodes) - {START}
+    due = [name for name in names if name not in (UNKNOWN, START)]
+    for name in due:
+        if name not in nodes:
+            raise _refused_node(point, node_is_gone(name, nodes), next(iter(get_close_matches(name, nodes, n=1)), None))
+    target = point.target
+    book = read_bookkeeping(experiment.source, target.thread, target.ns, [target.id]).get(target.id)
+    for name, channels in (book.routes if book is not None else {}).items():
+        if name in due and not graph.channels.keys() & set(channels):
+            raise _refused_node(point, routes_are_gone(name, channels), name)
+
+
+def check_values(experiment: Experiment, point: Point, plan: CopyPlan, *, replaced: Collection[str] = ()) -> list[str]:
+    """Refuses rows whose values a run would not be given as they were; returns what else to know about them.
+
+    Args:
+        experiment: The experiment.
+        point: Where the run begins.
+        plan: The rows that it begins with.
+        replaced: Channels of the point's namespace that get another value before anything runs.
+
+    Raises:
+        Refused: There is such a value; the message names its channel, its type and why.
+    """
+    reader, serde = experiment.source, serializer()
+    revivals: dict[str, Revival] = {}
+    notes: list[str] = []
+
+    def check(ns: str, id: str, what: str, stored: Stored, graph: Graph) -> None:
+        revival = revivals.setdefault(ns, Revival(serializer_of(graph, serde)))
+        losses = list(revival.losses(stored))
+        if losses:
+            raise _refused_value(point, ns, id, what, losses)
+
+    for checkpoint in picked_checkpoints(reader, plan.thread, plan.picks):
+        ns, id = checkpoint.row.ns, checkpoint.row.id
+        graph = inner_graph(experiment.graph, node_path(ns))
+        _require_whole(checkpoint)
+        for channel, stored in checkpoint.values.items():
+            if (graph is None or channel in graph.channels) and not (ns == point.target.ns and channel in replaced):
+                check(ns, id, f"channel {channel}", stored, graph or experiment.graph)
+        if graph is not None and id == point.target.id:
+            notes += _bare_enums(checkpoint, graph)
+    for write in picked_writes(reader, plan.thread, plan.picks):
+        if write.value is not None:
+            graph = inner_graph(experiment.graph, node_path(write.ns)) or experiment.graph
+            check(write.ns, write.checkpoint_id, f"a pending write to {write.channel}", write.value, graph)
+    return notes
+
+
+def _require_whole(checkpoint: StoredCheckpoint) -> None:
+    """Refuses a row from which LangGraph would raise, whatever the graph."""
+    row = checkpoint.row
+    reason = checkpoint.damage
+    if reason is None and not checkpoint.versions_seen and row.source == "loop":
+        reason = "its row has no versions_seen, so a run cannot tell which nodes have run"
+    if reason is not None:
+        raise Refused(f"nothing can run from checkpoint {row.id}: {reason}", hint=command("doctor", row.thread))
+
+
+def _bare_enums(checkpoint: StoredCheckpoint, graph: Graph) -> Iterator[str]:
+    """Yields the channels of a text or number enum whose value is stored as bare text or number.
+
+    Postgres keeps text and numbers inside the checkpoint's row, also those of a StrEnum or an IntEnum: what it is given
+    back is bare in every process, the application's own too.
+
+    Source: `PostgresSaver.put` (langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/__init__.py).
+    """
+    for channel, stored in checkpoint.values.items():
+        declared = getattr(graph.channels.get(channel), "ValueType", None)
+        if isclass(declared) and issubclass(declared, Enum) and issubclass(declared, str | int):
+            try:
+                value = decode(stored)
+            except DecodeError:
+                continue
+            if isinstance(value, str | int):
+                yield f"{channel} is declared as {declared.__name__} and stored bare: nodes are given {value!r}"
+
+
+def _refused_node(point: Point, clause: str, alike: str | None) -> Refused:
+    target = point.target
+    by = next(
+        (f", written by {key} {point.row.metadata[key]}," for key in _WRITTEN_BY if key in point.row.metadata), ""
+    )
+    goto = command("fork", target.place.target, "--goto", alike or "NODE")
+    return Refused(
+        f"the graph does not fit checkpoint {target.id}:{by} {clause}, so LangGraph would run nothing of it",
+        hint=f"the graph that wrote it: --graph PATH:ATTR; or go on from a node that there is: {goto}",
+    )
+
+
+def _refused_value(point: Point, ns: str, id: str, what: str, losses: list[Loss]) -> Refused:
+    first, *more = losses
+    where = f" in namespace {ns}" if ns and ns != point.target.ns else ""
+    others = f" ({len(more)} more)" if more else ""
+    return Refused(
+        f"{what} of checkpoint {id}{where} holds {first.type_name}, and {first.reason}{others}",
+        hint="run it where the application's own types are: in its environment, with the version of the graph that"
+        " wrote the row (--graph PATH:ATTR)",
+        candidates=[{"value": what, "type": loss.type_name, "reason": loss.reason} for loss in losses] if more else (),
+    )
