@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from agentctl.cli.grouped import Where
 from agentctl.cli.output import warn
 from agentctl.config.load import Config, load_config
 from agentctl.config.stores import StoreChoice
+from agentctl.errors import NotFound
 from agentctl.revisions.grammar import Range, Revision
 from agentctl.revisions.target import Target, parse_target
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from agentctl.stores.reading.facts import StoredFacts
 
 TERMINAL_PAGE = 50
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def page_size(env: Env, limit: int | None) -> int | None:
@@ -66,6 +69,10 @@ class Stores:
         from agentctl.stores.stated import holds
 
         return holds(self.reader(profile), thread)
+
+    def takes_uuids_alone(self, text: str) -> bool:
+        """Says whether a target without a UUID was looked for where every thread has one as its id."""
+        return _UUID.search(text) is None and any(reader.info.kind == "server" for reader in self.open.values())
 
 
 @dataclass
@@ -194,12 +201,18 @@ def open_in(
     ranges: bool = False,
 ) -> Opened:
     """Returns a target of stores that are open already."""
-    target = parse_target(
-        text,
-        stores.has_thread,
-        profiles=stores.config.profile_names,
-        literal=literal,
-        ranges=ranges,
-        find_run=lambda profile, run_id: stores.reader(profile).find_run(run_id),
-    )
+    try:
+        target = parse_target(
+            text,
+            stores.has_thread,
+            profiles=stores.config.profile_names,
+            literal=literal,
+            ranges=ranges,
+            find_run=lambda profile, run_id: stores.reader(profile).find_run(run_id),
+        )
+    except NotFound as error:
+        if stores.takes_uuids_alone(text):
+            message = f"{error.message}: the threads of an Agent Server have UUIDs as ids"
+            raise NotFound(message, hint=error.hint, candidates=error.candidates) from None
+        raise
     return Opened(stores.env, stores, stores.reader(target.profile), target, ns, branch)

@@ -29,7 +29,9 @@ def size(
         typer.Option(
             "--by",
             metavar="LEVEL",
-            help="What to list: " + ", ".join(LEVELS) + ". Threads of a store and namespaces of a thread unless said.",
+            help="What to list: "
+            + ", ".join(LEVELS)
+            + ". Unless said threads of a store, and of a thread namespaces (on an Agent Server channels).",
         ),
     ] = None,
     top: Annotated[int, typer.Option("--top", metavar="N", min=0, help="The N largest; 0 for all.")] = 20,
@@ -61,13 +63,13 @@ def size(
     env = ctx.obj
     level, assumed = _level(by), _assumed(threads_per_day, retention)
     with open_stores(env, store=store, schema=schema, debug_store=debug_store) as stores:
-        from agentctl.upkeep.size import measure
+        from agentctl.upkeep.size import measure, usual_level
 
         reader, thread = _scope(stores, target, literal=literal)
         report = measure(
             reader,
             thread=thread,
-            by=level or ("thread" if thread is None else "namespace"),
+            by=level or usual_level(reader, thread),
             top=top or None,
             assumed=assumed,
             progress=progress(env, "reading"),

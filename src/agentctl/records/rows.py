@@ -111,6 +111,8 @@ class StoredCheckpoint:
     """The checkpoint's own ISO 8601 time, as stored; None where the reader does not give it."""
     damage: str | None = None
     """Why nothing of the row could be read (all maps are empty then), or None."""
+    has_versions: bool = True
+    """False where the store does not give versions, so that the maps of them are empty."""
 
 
 class ThreadHead(NamedTuple):

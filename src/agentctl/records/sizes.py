@@ -29,7 +29,8 @@ Rest = Literal["", "bookkeeping", "unread"]
 class SizePart(NamedTuple):
     """Rows of one table that belong to one thread and namespace path; several parts of one kind add up.
 
-    `newest_bytes` is what of `n_bytes` the newest checkpoint of each namespace holds; `n_namespaces` counts visits.
+    `newest_bytes` is what of `n_bytes` the newest checkpoint of each namespace holds, None where the store does not say
+    so; `n_namespaces` counts visits.
     """
 
     role: Role
@@ -38,7 +39,7 @@ class SizePart(NamedTuple):
     n_rows: int
     n_bytes: int
     metadata_bytes: int = 0
-    newest_bytes: int = 0
+    newest_bytes: int | None = 0
     n_namespaces: int = 0
 
 
@@ -49,9 +50,9 @@ class ChannelPart(NamedTuple):
         path: Namespace path.
         channel: Channel name, '' for bytes of no channel.
         n_values: How many checkpoints hold a value.
-        n_distinct: How many versions of it there are.
+        n_distinct: How many versions of it there are; None where a store has values by version alone.
         n_bytes: All that is stored, on SQLite once a checkpoint, on Postgres once a version.
-        newest_bytes: The newest stored value of each namespace.
+        newest_bytes: The newest stored value of each namespace; None where it is not told.
         is_delta: Whether most checkpoints leave the value out, to be rebuilt from writes.
         rest: What the bytes are where they belong to no channel.
         why: Why they could not be read, where they are `unread`.
@@ -60,9 +61,9 @@ class ChannelPart(NamedTuple):
     path: str
     channel: str
     n_values: int = 0
-    n_distinct: int = 0
+    n_distinct: int | None = 0
     n_bytes: int = 0
-    newest_bytes: int = 0
+    newest_bytes: int | None = 0
     is_delta: bool = False
     rest: Rest = ""
     why: str = ""

@@ -75,6 +75,8 @@ def _head(report: SizeReport) -> Iterator[str]:
         f"stored   {words(total.stored_bytes)}: states {words(total.state_bytes)}, pending writes"
         f" {words(total.write_bytes)}, metadata {words(total.metadata_bytes)}"
     )
+    if total.payload_bytes is None:
+        return
     times = f"; stored is {_times(total.amplification)} that" if total.amplification else ""
     yield f"payload  {words(total.payload_bytes or 0)} in the newest states{times}"
     if database is not None:

@@ -1,4 +1,4 @@
-"""What a database can say of its own size. A saver cannot: it hands out loaded values, not rows."""
+"""What a database, or a server, can say of its own size. A saver cannot: it hands out loaded values, not rows."""
 
 from __future__ import annotations
 
@@ -38,8 +38,11 @@ class SizeReader(Protocol):
         """Returns the largest rows of all tables that hold threads, largest first; None for all of them."""
         ...
 
-    def database(self) -> DatabaseSize:
-        """Returns what the database takes on disk. Rows and bytes of tables that hold threads are left None."""
+    def database(self) -> DatabaseSize | None:
+        """Returns what the database takes on disk, None where it is not told.
+
+        Rows and bytes of tables that hold threads are left None.
+        """
         ...
 
 

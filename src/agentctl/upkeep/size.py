@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agentctl.errors import Refused
+from agentctl.records.copies import command
 from agentctl.records.sizes import (
     Assumptions,
     ChannelPart,
@@ -26,6 +27,7 @@ from agentctl.records.sizes import (
 )
 from agentctl.stores.base import Reader
 from agentctl.stores.sizes import Measurable, SizeReader, Tick
+from agentctl.stores.stated import StatesTasks
 from agentctl.upkeep.copies import fields, messages
 from agentctl.upkeep.largest import Largest
 from agentctl.upkeep.projection import project
@@ -56,7 +58,7 @@ def measure(
         progress: Told while states are read.
 
     Raises:
-        Refused: The store is a saver, which cannot tell what its rows take.
+        Refused: The store cannot tell what its rows take: a saver, or a server at this level.
         StoreError: It cannot be read.
     """
     if not isinstance(reader, Measurable):
@@ -64,9 +66,15 @@ def measure(
             f"{reader.info} is a saver: it hands out loaded values and cannot tell what its rows take",
             hint="give the database that the saver writes to: agentctl size --store FILE.sqlite|postgresql://...",
         )
+    if by == "namespace" and isinstance(reader, StatesTasks):
+        raise Refused(
+            f"{reader.info} does not tell namespaces apart when it counts bytes",
+            hint=command("size", *(() if thread is None else (reader.info.target(thread),)), "--by", "channel"),
+        )
     sizes = reader.sizes()
     counted = _counted(sizes.parts(thread))
-    database = _with_rows(sizes.database(), counted) if thread is None else None
+    on_disk = sizes.database() if thread is None else None
+    database = None if on_disk is None else _with_rows(on_disk, counted)
     unread: Counter[str] = Counter()
     largest = Largest(top)
     notes: list[str] = []
@@ -103,6 +111,13 @@ def measure(
     )
 
 
+def usual_level(reader: Reader, thread: str | None) -> Level:
+    """Returns what is listed where nothing was asked for; an Agent Server does not count namespaces."""
+    if thread is None:
+        return "thread"
+    return "channel" if isinstance(reader, StatesTasks) else "namespace"
+
+
 @dataclass(slots=True)
 class _Tally:
     """Rows and bytes of one thread, one namespace path, or all of them."""
@@ -110,7 +125,7 @@ class _Tally:
     n_rows: Counter[Role] = field(default_factory=Counter)
     n_bytes: Counter[Role] = field(default_factory=Counter)
     metadata_bytes: int = 0
-    newest_bytes: int = 0
+    newest_bytes: int | None = 0
     n_namespaces: int = 0
 
     @property
@@ -121,7 +136,7 @@ class _Tally:
         self.n_rows[part.role] += part.n_rows
         self.n_bytes[part.role] += part.n_bytes
         self.metadata_bytes += part.metadata_bytes
-        self.newest_bytes += part.newest_bytes
+        self.newest_bytes = _sum(self.newest_bytes, part.newest_bytes)
         self.n_namespaces += part.n_namespaces
 
     def item(self, *, thread: str | None = None, ns: str | None = None) -> SizeItem:
@@ -209,10 +224,15 @@ def _with_values(item: SizeItem | None, part: ChannelPart) -> SizeItem:
     return replace(
         item,
         n_values=(item.n_values or 0) + part.n_values,
-        n_distinct=(item.n_distinct or 0) + part.n_distinct,
+        n_distinct=_sum(item.n_distinct, part.n_distinct),
         state_bytes=item.state_bytes + part.n_bytes,
-        payload_bytes=(item.payload_bytes or 0) + part.newest_bytes,
+        payload_bytes=_sum(item.payload_bytes, part.newest_bytes),
     )
+
+
+def _sum(left: int | None, right: int | None) -> int | None:
+    """Returns a sum, None where one of the two is not known."""
+    return None if left is None or right is None else left + right
 
 
 def _rows(sizes: SizeReader, thread: str | None, top: int | None) -> Iterator[SizeItem]:

@@ -219,7 +219,7 @@ class AgentServer:
                 hint="give the database it checkpoints into: agentctl size --store postgresql://USER@HOST/DATABASE",
             )
         if status == 404 and thread is not None:
-            return NotFound(f"there is no thread {thread} in {self.url}", hint=command("threads", "--store", self.url))
+            return NotFound(f"there is no thread {thread} in {self.url}", hint=command("threads"))
         if status == 404:
             return self._no_server(f"404 for {error.request.url.path}")
         if status == 409:

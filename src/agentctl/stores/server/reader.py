@@ -7,6 +7,7 @@ twice. Channel values are asked for when they are needed, a few states at a time
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
@@ -17,6 +18,7 @@ from agentctl.stores.server.client import TIMEOUT_S, AgentServer, Raw, is_thread
 from agentctl.stores.server.heads import Heads, newest_first
 from agentctl.stores.server.inner import inner_namespaces
 from agentctl.stores.server.paging import KEPT_BYTES, Listed, list_states, list_threads
+from agentctl.stores.server.sizes import ServerSizes
 from agentctl.stores.server.states import WITHOUT_VALUES, State, parse_state
 from agentctl.stores.stated import StatedTask
 
@@ -25,11 +27,20 @@ _STATES_PER_READ: Final = 10
 _WITHOUT_TASKS: Final = tuple(name for name in WITHOUT_VALUES if name != "tasks")
 _FEW: Final = 2
 """So many checkpoints are asked for one by one, rather than by listing their namespace."""
+_KEPT_THREADS: Final = 4
 _MAX_LONE: Final = 256
 _RUN_THREADS: Final = 200
 """How many threads, newest first, are asked whether a run was theirs: a server has no other way to tell."""
 
 Warn = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of one thread: its states without values, by namespace, and which namespaces it has."""
+
+    listed: dict[str, Listed] = field(default_factory=dict)
+    namespaces: tuple[str, ...] | None = None
 
 
 class ServerReader:
@@ -49,9 +60,8 @@ class ServerReader:
         self._server = AgentServer(url, timeout_s=timeout_s)
         self._warn = warn
         self._threads: dict[str, Raw | None] = {}
-        self._listed: dict[tuple[str, str], Listed] = {}
+        self._kept: dict[str, _Kept] = {}
         self._lone: dict[tuple[str, str, str], State] = {}
-        self._namespaces: dict[str, tuple[str, ...]] = {}
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Lists the threads; each head is read when it is taken, and checkpoints not counted."""
@@ -64,12 +74,13 @@ class ServerReader:
 
     def namespaces(self, thread: str) -> Sequence[str]:
         """See `Reader.namespaces`. A server lists none: those that tasks name, and where a tool ran one, are tried."""
-        if thread not in self._namespaces:
-            found: tuple[str, ...] = ()
-            if self.holds(thread) and self._list(thread, "").states:
-                found = ("", *sorted(inner_namespaces(lambda ns: self._list(thread, ns).states, self._warn)))
-            self._namespaces[thread] = found
-        return self._namespaces[thread]
+        if not self.holds(thread) or not self._list(thread, "").states:
+            return ()
+        kept = self._of(thread)
+        if kept.namespaces is None:
+            found = inner_namespaces(lambda ns: self._list(thread, ns).states, self._warn)
+            kept.namespaces = ("", *sorted(found))
+        return kept.namespaces
 
     def rows(
         self, thread: str, ns: str = "", *, ids: Collection[str] | None = None, metadata: bool = True
@@ -132,10 +143,12 @@ class ServerReader:
 
     def cut(self, thread: str, ns: str) -> str | None:
         """See `StatesTasks.cut`."""
-        return listed.cut if (listed := self._listed.get((thread, ns))) else None
+        return listed.cut if (listed := self._of(thread).listed.get(ns)) else None
 
     def find_run(self, run_id: str) -> Sequence[str]:
-        """See `Reader.find_run`. Asks the threads that were updated last, up to 200."""
+        """See `Reader.find_run`. Asks the threads that were updated last, up to 200; runs have UUIDs, as threads do."""
+        if not is_thread_id(run_id):
+            return ()
         threads = [str(raw["thread_id"]) for raw in newest_first(list_threads(self._server).values())]
         if len(threads) > _RUN_THREADS:
             self._warn(f"run {run_id} was looked for in the {_RUN_THREADS} newest of {len(threads)} threads")
@@ -150,6 +163,10 @@ class ServerReader:
         """Returns nothing: the memory store of a server is not read."""
         return ()
 
+    def sizes(self) -> ServerSizes:
+        """Returns what tells how much threads take; see `agentctl.stores.sizes.Measurable`."""
+        return ServerSizes(self._server, lambda: list(list_threads(self._server)))
+
     def close(self) -> None:
         """See `Reader.close`."""
         self._server.close()
@@ -161,13 +178,20 @@ class ServerReader:
 
     def _list(self, thread: str, ns: str) -> Listed:
         """Returns the states of a namespace, listed once."""
-        key = (thread, ns)
-        if key not in self._listed:
-            listed = list_states(self._server, thread, ns)
+        kept = self._of(thread)
+        if ns not in kept.listed:
+            kept.listed[ns] = listed = list_states(self._server, thread, ns)
             if listed.cut is not None:
                 self._warn(listed.cut)
-            self._listed[key] = listed
-        return self._listed[key]
+        return kept.listed[ns]
+
+    def _of(self, thread: str) -> _Kept:
+        """Returns what is kept of a thread; of many threads only the last few are."""
+        if thread not in self._kept:
+            if len(self._kept) == _KEPT_THREADS:
+                del self._kept[next(iter(self._kept))]
+            self._kept[thread] = _Kept()
+        return self._kept[thread]
 
     def _states(self, thread: str, ns: str, ids: Collection[str] | None) -> Mapping[str, State]:
         """Returns states without values: all of a namespace, or those of some ids, unknown ones left out."""
@@ -175,7 +199,7 @@ class ServerReader:
             return {}
         if ids is None:
             return self._list(thread, ns).states
-        if (thread, ns) not in self._listed and len(ids) <= _FEW:
+        if ns not in self._of(thread).listed and len(ids) <= _FEW:
             found = ((i, self._one(thread, ns, i)) for i in ids)
             return {i: state for i, state in found if state is not None}
         known = self._list(thread, ns).states
@@ -206,7 +230,7 @@ class ServerReader:
 
     def _page_around(self, thread: str, ns: str, ids: Sequence[str], select: Sequence[str]) -> Mapping[str, State]:
         """Returns the states of ids that are neighbours in their namespace, read at once; empty where they are not."""
-        listed = self._listed.get((thread, ns))
+        listed = self._of(thread).listed.get(ns)
         if listed is None or not listed.is_paged or not all(i in listed.places for i in ids):
             return {}
         places = sorted(listed.places[i] for i in ids)

@@ -62,7 +62,9 @@ class State(NamedTuple):
     def stored(self, channels: Collection[str] | None) -> StoredCheckpoint:
         """Returns the checkpoint with the values of only these channels; None for all."""
         values = {name: v for name, v in self.values.items() if channels is None or name in channels}
-        return StoredCheckpoint(self.row, format=4, channel_versions={}, versions_seen={}, values=values, ts=self.ts)
+        return StoredCheckpoint(
+            self.row, format=4, channel_versions={}, versions_seen={}, values=values, ts=self.ts, has_versions=False
+        )
 
 
 def parse_state(raw: Mapping[str, Any], thread: str, ns: str) -> State | None:

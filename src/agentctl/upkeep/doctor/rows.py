@@ -38,6 +38,8 @@ def versions_missing(visit: Visit) -> Findings:
     The row that durability "exit" puts before a delta channel's writes has neither versions nor a source.
     """
     state = visit.state
+    if not state.has_versions:
+        return
     if state.damage is None and not state.channel_versions and (state.values or visit.row.source):
         cause = "it has no channel versions: nothing can run from it"
         yield Finding("versions_missing", visit.row.id, cause, _history(visit), "versions")

@@ -91,15 +91,23 @@ def join_wrong(visit: Visit) -> Findings:
             yield Finding("join_wrong", visit.row.id, cause, helps, (visit.row.id, channel))
 
 
-def pending_interrupts(head: Head, now: datetime) -> Findings:
-    """Questions of the root graph's head that no task has an answer to."""
+def pending_interrupts(head: Head, now: datetime, *, can_resume: bool = True) -> Findings:
+    """Questions of the root graph's head that no task has an answer to.
+
+    Args:
+        head: The head.
+        now: The time that they have waited until.
+        can_resume: Whether an answer can be given by `agentctl resume`.
+    """
     if head.site.ns:
         return
     asking = [task for task in head.step.tasks if task.interrupts and not task.finished]
     n_questions = sum(len(task.interrupts) for task in asking)
     for task in asking:
         for interrupt in task.interrupts:
-            if n_questions == 1:
+            if not can_resume:
+                helps = head.site.show(head.id)
+            elif n_questions == 1:
                 helps = head.site.command("resume", head.site.target, "--value", '"ANSWER"')
             else:
                 helps = head.site.command("resume", head.site.target, "--map", f'{interrupt.id}="ANSWER"')
