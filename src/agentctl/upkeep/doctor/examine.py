@@ -15,6 +15,7 @@ from agentctl.records.faults import Examined, Fault, Severity, worst_first
 from agentctl.stores.audit import Auditable, StoreAudit
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
+from agentctl.stores.stated import StatesTasks
 from agentctl.upkeep.doctor import calls, rows, steps, tables, tree, values
 from agentctl.upkeep.doctor.codes import CODES
 from agentctl.upkeep.doctor.heads import read_head
@@ -93,6 +94,8 @@ class Examination:
         """Returns what cannot be looked at in this kind of store."""
         if isinstance(self.reader, Auditable):
             return ()
+        if isinstance(self.reader, StatesTasks):
+            return ("a server gives states, not rows: versions, writes, joins, types and tables are not looked at",)
         return ("a saver cannot tell of its rows: orphaned rows, mixed encryption and the tables are not looked at",)
 
     def whole_store(self) -> Examined:
@@ -138,7 +141,9 @@ class Examination:
             if head is not None:
                 for head_rule in (*_HEAD_RULES, *self.head_rules):
                     faults.take(head_rule(head))
-                faults.take(steps.pending_interrupts(head, self.now), severity=self._of_questions(head))
+                can_resume = not isinstance(self.reader, StatesTasks)
+                asked = steps.pending_interrupts(head, self.now, can_resume=can_resume)
+                faults.take(asked, severity=self._of_questions(head))
         yield from faults.all()
 
     def _of_questions(self, head: Head) -> Severity | None:
