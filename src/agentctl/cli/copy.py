@@ -82,6 +82,7 @@ def _copy(
     from agentctl.experiments.runs.debug_threads import free_names
     from agentctl.stores.copying.execute import copy as run_copy
     from agentctl.stores.copying.selection import for_copy
+    from agentctl.stores.copying.stated_rows import as_rows
 
     require_copyable(opened.store_choice)
     found = opened.resolve()
@@ -90,7 +91,7 @@ def _copy(
         info = opened.reader.info
         source = Target(opened.thread, found.id, found.ns, info.url, info.profile)
         plan = replace(
-            for_copy(opened.reader, opened.thread, found.ns, found.id, scope, name),
+            for_copy(as_rows(opened.reader), opened.thread, found.ns, found.id, scope, name),
             provenance=provenance(source, f"copy {scope}", reason or ""),
         )
         (report,) = run_copy(

@@ -16,6 +16,7 @@ from agentctl.records.runs import Plan
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.base import Reader
+from agentctl.stores.copying.stated_rows import as_rows
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.urls import same_store
 
@@ -55,6 +56,7 @@ def prepared(
         Refused: the debug store is the source itself.
     """
     _refuse_same_store(source, debug, target)
+    source = as_rows(source)
     recording = record_thread(source, target.thread, tip=branch or seen_tip(source, target))
     metadata = next(iter(source.rows(target.thread, target.ns, ids=[target.id]))).metadata
     with loaded_application(

@@ -17,6 +17,8 @@ from agentctl.stores.copying import preflight, verify
 from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
 from agentctl.stores.copying.origin import origin_of
 from agentctl.stores.copying.routes import Route, open_route
+from agentctl.stores.copying.same_steps import same_steps
+from agentctl.stores.copying.stated_rows import StatedRows, as_rows
 
 if TYPE_CHECKING:
     from agentctl.stores.postgres.writer import PostgresTransaction, PostgresWriter
@@ -51,6 +53,7 @@ def copy(
     """
     if not plans:
         return ()
+    reader = as_rows(reader)
     with origin_of(reader) as origin:
         preflight.check_plans(origin, writer, plans)
         if dry_run:
@@ -64,6 +67,9 @@ def copy(
             with open_route(origin, transaction) as route:
                 for group in _groups(plans):
                     _copy_group(route, transaction, group, progress)
+            if isinstance(reader, StatedRows):
+                for plan in plans:
+                    same_steps(reader, transaction.reader(), plan.thread, plan.as_thread, plan.picks)
             for plan in plans:
                 _apply_changes(transaction, plan)
             return tuple(_report(reader, writer, plan, transaction.count(plan.as_thread)) for plan in plans)
@@ -140,7 +146,14 @@ def _report(
         n_bytes=n_bytes,
         verified=not dry_run,
         dry_run=dry_run,
+        warnings=_warnings(reader, plan),
     )
+
+
+def _warnings(reader: Reader, plan: CopyPlan) -> tuple[str, ...]:
+    if not isinstance(reader, StatedRows):
+        return ()
+    return reader.warnings(plan.thread, [(pick.ns, pick.id) for pick in plan.picks])
 
 
 def _estimate(reader: Reader, writer: Writer, plan: CopyPlan) -> CopyReport:

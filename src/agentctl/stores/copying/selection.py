@@ -20,6 +20,7 @@ from agentctl.records.copies import Scope, command
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import CopyPlan, Reader, RowPick
+from agentctl.stores.copying import lacks
 from agentctl.stores.reading.ancestors import delta_ancestors, enclosing_ids, reads_sends_of_parent
 from agentctl.stores.reading.layout import TASKS, caller_path, keeps_state, node_ns, task_ns
 
@@ -53,6 +54,7 @@ def for_resume(reader: Reader, thread: str, ns: str, id: str, as_thread: str) ->
     enclosing = _enclosing(rows, ns, rows.require(ns, id))
     picks = [RowPick(ns, id), *_pick_enclosing(rows, ns, enclosing, for_replay=False)]
     picks += _newest_below(rows, {**enclosing, ns: id}, before=None)
+    rows.require_stated(lacks.TO_RESUME, picks)
     return CopyPlan(thread=thread, as_thread=as_thread, picks=_in_order(_with_needed(rows, picks)))
 
 
@@ -90,6 +92,8 @@ def for_rerun(reader: Reader, thread: str, ns: str, id: str, tasks: Mapping[str,
     again = {task_ns(ns, name, task) for task, name in tasks.items()}
     picks = [own, *_pick_enclosing(rows, ns, enclosing, for_replay=True)]
     picks += [pick for pick in below if not _lies_in(pick.ns, again)]
+    rows.require_stated(lacks.TO_RESUME, picks)
+    rows.require_stated(lacks.TO_REPLAY, [own])
     return CopyPlan(thread=thread, as_thread=as_thread, picks=_in_order(_with_needed(rows, picks)))
 
 
@@ -107,7 +111,11 @@ def for_replay(reader: Reader, thread: str, ns: str, id: str, as_thread: str) ->
     """
     rows = _ThreadRows(reader, thread)
     enclosing = _enclosing(rows, ns, rows.require(ns, id))
-    picks = [RowPick(ns, id, writes="null_task"), *_pick_enclosing(rows, ns, enclosing, for_replay=True)]
+    own = RowPick(ns, id, writes="null_task")
+    around = list(_pick_enclosing(rows, ns, enclosing, for_replay=True))
+    rows.require_stated(lacks.TO_REPLAY, [own])
+    rows.require_stated(lacks.TO_RESUME, around)
+    picks = [own, *around]
     below = _newest_below(rows, {**enclosing, ns: id}, before=ns)
     if ns and (skipped := _skipped_on_resume(rows, ns, id, below)):
         raise Refused(
@@ -169,6 +177,11 @@ class _ThreadRows:
                 + command("history", self.reader.info.target(self.thread), *(("--ns", ns) if ns else ())),
             )
         return row
+
+    def require_stated(self, lack: str, picks: Iterable[RowPick]) -> None:
+        """Raises Refused where a picked row lacks what a run needs, because its source did not state it."""
+        found = (self.find(pick.ns, pick.id) for pick in picks)
+        lacks.require(self.reader.info, (row for row in found if row is not None), lack)
 
     def chain(self, ns: str, id: str) -> Iterator[str]:
         """Yields the id and its ancestors that are stored, newest first; a loop of parents ends it."""

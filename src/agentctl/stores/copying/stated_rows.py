@@ -1,0 +1,354 @@
+"""Rows made from the states that an Agent Server states, so that a copy of them is read and run by stock LangGraph.
+
+A server gives states, not rows. Ids, parents, metadata, times, values, tasks with results, errors and questions are
+stated and kept. Made from them are:
+
+- the form of values: messages by their shape, all else as the JSON that it is;
+- channel versions: a version says at which checkpoint of the namespace the value came to be, so equal versions mean
+  equal values, as they do in rows that LangGraph wrote;
+- what runs next: one `branch:to:NODE` channel a node, `__start__` with what its task wrote, a Send for each one stated.
+  LangGraph gives a node's task the id that the server gives it: ids come from checkpoint, step, name and triggers;
+- where finished tasks went on to: what the next checkpoint has to run.
+
+What cannot be made is written into the metadata of the checkpoint (`lacks`), and its runs are refused: the payloads of
+Sends, and where tasks that finished beside one that did not would have gone on to.
+
+Source: langgraph 1.2.24, pregel/_algo.py (`prepare_single_task`, `_triggers`, `apply_writes`), graph/state.py
+(`attach_node`: every node has a `branch:to:` channel among its triggers).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Final
+
+from agentctl.codec.revive import is_plain, revived
+from agentctl.codec.tree import CONSTRUCTOR_KEYWORDS, CONSTRUCTOR_POSITIONAL, Typed
+from agentctl.codec.values import pack
+from agentctl.errors import Refused
+from agentctl.records.rows import CheckpointRow, MemoryItem, Stored, StoredCheckpoint, ThreadHead, WriteRow
+from agentctl.stores.base import Reader
+from agentctl.stores.copying import lacks
+from agentctl.stores.fetched import write_order
+from agentctl.stores.reading.layout import (
+    BRANCH,
+    NO_WRITES,
+    START,
+    TASKS,
+    parse_task_path,
+)
+from agentctl.stores.stated import StatedTask, StatesTasks
+
+_TYPES: Final = "langgraph.types"
+_NOT_STATED: Final = {"agentctl": "the payload of this Send is not stated by the Agent Server"}
+_DELTA: Final = "counters_since_delta_snapshot"
+
+
+def as_rows(reader: Reader) -> Reader:
+    """Returns a reader whose rows can be copied and run: the same one, unless its store states tasks."""
+    return StatedRows(reader) if isinstance(reader, StatesTasks) else reader
+
+
+class StatedRows:
+    """The states of a store as rows; see `agentctl.stores.base.Reader`.
+
+    Args:
+        reader: The store.
+    """
+
+    def __init__(self, reader: StatesTasks) -> None:
+        self.info = reader.info
+        self.source = reader
+        self._spaces: dict[tuple[str, str], _Space] = {}
+
+    def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
+        """See `Reader.heads`."""
+        return self.source.heads(metadata=metadata)
+
+    def namespaces(self, thread: str) -> Sequence[str]:
+        """See `Reader.namespaces`."""
+        return self.source.namespaces(thread)
+
+    def rows(
+        self, thread: str, ns: str = "", *, ids: Collection[str] | None = None, metadata: bool = True
+    ) -> Sequence[CheckpointRow]:
+        """See `Reader.rows`."""
+        rows = self.source.rows(thread, ns, ids=ids, metadata=metadata)
+        return [self._space(thread, ns).marked(row) for row in rows] if metadata else rows
+
+    def stored(
+        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+    ) -> Iterator[StoredCheckpoint]:
+        """See `Reader.stored`."""
+        space = self._space(thread, ns)
+        asked = channels if channels is None else [name for name in channels if name not in (START, TASKS)]
+        for stored in self.source.stored(thread, ns, ids, channels=asked):
+            routes = space.due(stored.row.id)
+            values = {name: _packed(value) for name, value in stored.values.items()}
+            values |= {name: value for name, value in routes.items() if channels is None or name in channels}
+            yield replace(
+                stored,
+                row=space.marked(stored.row),
+                channel_versions={**space.versions[stored.row.id], **space.due_versions(stored.row.id)},
+                values=values,
+            )
+
+    def writes(
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str] | None = None,
+        *,
+        value_bytes: int | None = None,
+        channels: Collection[str] | None = None,
+    ) -> Sequence[WriteRow]:
+        """See `Reader.writes`."""
+        space = self._space(thread, ns)
+        stated = [_made(write) for write in self.source.writes(thread, ns, ids, value_bytes=value_bytes)]
+        wanted = space.ids if ids is None else [id for id in ids if id in space.ids]
+        routes = [route for id in wanted for route in space.routes(id, value_bytes)]
+        return sorted(
+            (one for one in (*stated, *routes) if channels is None or one.channel in channels), key=write_order
+        )
+
+    def find_run(self, run_id: str) -> Sequence[str]:
+        """See `Reader.find_run`."""
+        return self.source.find_run(run_id)
+
+    def memory(self, prefix: tuple[str, ...] = ()) -> Sequence[MemoryItem]:
+        """See `Reader.memory`."""
+        return self.source.memory(prefix)
+
+    def close(self) -> None:
+        """See `Reader.close`."""
+        self.source.close()
+
+    def warnings(self, thread: str, picked: Collection[tuple[str, str]]) -> tuple[str, ...]:
+        """Returns what a copy of these checkpoints, given by namespace and id, does not hold as the application did."""
+        spaces = {ns: self._space(thread, ns) for ns, _ in picked}
+        rows = [row for ns, id in picked for row in spaces[ns].rows if row.id == id]
+        marked = [spaces[ns].marked(row) for ns, id in picked for row in spaces[ns].rows if row.id == id]
+        found = [cut for ns in spaces if (cut := self.source.cut(thread, ns)) is not None]
+        if untyped := sorted({name for space in spaces.values() for name in space.untyped}):
+            found.append(
+                f"types other than messages are not stated: {', '.join(untyped)}"
+                " hold the JSON of their values, so a date is text there and an object a dict"
+            )
+        if deltas := sorted({str(name) for row in rows for name in _map(row.metadata.get(_DELTA))}):
+            found.append(f"changes of delta channels are not stated: {', '.join(deltas)} hold whole values")
+        for key, verb in ((lacks.TO_REPLAY, "replayed"), (lacks.TO_RESUME, "resumed")):
+            lacking = [row for row in marked if key in row.metadata]
+            if lacking:
+                what = "; ".join(sorted({str(row.metadata[key]) for row in lacking}))
+                found.append(f"{len(lacking)} of {len(marked)} checkpoints can be shown but not {verb}: {what}")
+        return tuple(found)
+
+    def _space(self, thread: str, ns: str) -> _Space:
+        if (thread, ns) not in self._spaces:
+            self._spaces[thread, ns] = _Space(self.source, thread, ns)
+        return self._spaces[thread, ns]
+
+
+@dataclass
+class _Space:
+    """One namespace: its states without values, and what is made from them."""
+
+    source: StatesTasks
+    thread: str
+    ns: str
+
+    @cached_property
+    def rows(self) -> Sequence[CheckpointRow]:
+        """Its checkpoints, oldest first."""
+        return sorted(self.source.rows(self.thread, self.ns), key=lambda row: row.id)
+
+    @cached_property
+    def ids(self) -> Mapping[str, int]:
+        """Each checkpoint's place, from 1."""
+        return {row.id: place for place, row in enumerate(self.rows, 1)}
+
+    @cached_property
+    def tasks(self) -> Mapping[str, tuple[StatedTask, ...]]:
+        """The tasks of each checkpoint.
+
+        Raises:
+            Refused: The thread is of the functional API.
+        """
+        stated = self.source.stated(self.thread, self.ns, [row.id for row in self.rows])
+        for row in self.rows:
+            for task in stated.get(row.id, ()):
+                kind = parse_task_path(task.path).kind
+                if kind == "call" or (row.source == "input" and task.name != START and kind == "pull"):
+                    raise Refused(
+                        f"thread {self.thread} is of the functional API ({task.name}): an Agent Server does not state"
+                        " what its @task calls returned",
+                        hint="read the database that the server checkpoints into: --store postgresql://USER@HOST/DATABASE",
+                    )
+        return stated
+
+    @cached_property
+    def untyped(self) -> set[str]:
+        """Channels whose values have types that JSON does not tell."""
+        self.versions  # noqa: B018
+        return self._untyped
+
+    @cached_property
+    def versions(self) -> Mapping[str, Mapping[str, str]]:
+        """Versions of each checkpoint's state channels: the place of the checkpoint at which a value came to be."""
+        self._untyped: set[str] = set()
+        known: dict[str, dict[str, tuple[bytes, str]]] = {}
+        for stored in self.source.stored(self.thread, self.ns, [row.id for row in self.rows]):
+            before = known.get(stored.row.parent or "", {})
+            now: dict[str, tuple[bytes, str]] = {}
+            for name, value in stored.values.items():
+                digest = sha256(value.data).digest()
+                same = name in before and before[name][0] == digest
+                now[name] = before[name] if same else (digest, _version(self.ids[stored.row.id]))
+                if not same and name not in self._untyped and not is_plain(json.loads(value.data)):
+                    self._untyped.add(name)
+            known[stored.row.id] = now
+        return {id: {name: version for name, (_, version) in now.items()} for id, now in known.items()}
+
+    @cached_property
+    def _followers(self) -> Mapping[str, str]:
+        """The checkpoint that the step of each one led to first."""
+        steps = {row.id: row.step for row in self.rows}
+        found: dict[str, str] = {}
+        for row in self.rows:
+            parent_step = steps.get(row.parent or "")
+            if row.parent and row.source == "loop" and parent_step is not None and row.step == parent_step + 1:
+                found.setdefault(row.parent, row.id)
+        return found
+
+    @cached_property
+    def _n_outputs(self) -> Mapping[tuple[str, str], int]:
+        """One more than the last position of what each task wrote, by checkpoint and task."""
+        found: dict[tuple[str, str], int] = {}
+        for write in self.source.writes(self.thread, self.ns, value_bytes=0):
+            key = write.checkpoint_id, write.task_id
+            found[key] = max(found.get(key, 0), write.idx + 1)
+        return found
+
+    def due(self, id: str) -> Mapping[str, Stored]:
+        """Returns the routing channels of a checkpoint: what makes its tasks run."""
+        found: dict[str, Stored] = {}
+        sends: list[object] = []
+        for task in self.tasks.get(id, ()):
+            kind = parse_task_path(task.path).kind
+            if kind == "send":
+                sends.append(_send(task.name))
+            elif kind == "pull" and task.name == START:
+                found[START] = self._input(id, task)
+            elif kind == "pull":
+                found[BRANCH + task.name] = pack(None)
+        if sends:
+            found[TASKS] = pack(sends)
+        return found
+
+    def due_versions(self, id: str) -> Mapping[str, str]:
+        """Returns the versions of the routing channels: no node has seen them."""
+        return {name: _version(self.ids[id]) for name in self.due(id)}
+
+    def routes(self, id: str, value_bytes: int | None) -> Iterator[WriteRow]:
+        """Yields where the step that ran from a checkpoint went on to, as writes of the first task that finished."""
+        follower = self._followers.get(id)
+        task = next((task for task in self.tasks.get(id, ()) if task.finished), None)
+        if follower is None or task is None:
+            return
+        first = self._n_outputs.get((id, task.id), 0)
+        targets: list[tuple[str, object]] = []
+        for due in self.tasks.get(follower, ()):
+            kind = parse_task_path(due.path).kind
+            if kind == "send":
+                targets.append((TASKS, _send(due.name)))
+            elif kind == "pull" and due.name != START:
+                targets.append((BRANCH + due.name, None))
+        for idx, (channel, target) in enumerate(targets, first):
+            value = pack(target)
+            is_read = value_bytes is None or 0 < len(value.data) <= value_bytes
+            yield WriteRow(self.ns, id, task.id, task.path, idx, channel, value if is_read else None, len(value.data))
+
+    def marked(self, row: CheckpointRow) -> CheckpointRow:
+        """Returns a checkpoint with what it lacks in its metadata."""
+        to_replay, to_resume = self._lacks(row)
+        lacking = {lacks.TO_REPLAY: ", ".join(to_replay), lacks.TO_RESUME: ", ".join(to_resume)}
+        return row._replace(metadata={**row.metadata, **{key: text for key, text in lacking.items() if text}})
+
+    def _lacks(self, row: CheckpointRow) -> tuple[list[str], list[str]]:
+        tasks = self.tasks.get(row.id, ())
+        has_follower = row.id in self._followers
+        if not tasks:
+            lack = ["the tasks of its step"] if has_follower else []
+            return lack, lack
+        to_replay: list[str] = []
+        to_resume: list[str] = []
+        if sent := [task for task in tasks if parse_task_path(task.path).kind == "send"]:
+            to_replay.append("what was sent to " + _names(sent))
+            if due := [task for task in sent if not task.finished]:
+                to_resume.append("what was sent to " + _names(due))
+        if any(task.name == START and not task.finished for task in tasks):
+            to_replay.append("the input")
+            to_resume.append("the input")
+        finished = [task for task in tasks if task.finished]
+        if finished and not has_follower:
+            to_resume.append(f"where {_names(finished)} went on to")
+        return to_replay, to_resume
+
+    def _input(self, id: str, task: StatedTask) -> Stored:
+        """Returns the value of `__start__`: the updates that the input became."""
+        writes = [write for write in self.source.writes(self.thread, self.ns, [id]) if write.task_id == task.id]
+        given = {write.channel: _tree(write.value) for write in writes if write.channel != NO_WRITES}
+        return pack(given)
+
+
+def _made(write: WriteRow) -> WriteRow:
+    """Returns a stated write with its value in the serializer's form."""
+    if write.value is None:
+        return write
+    tree = _tree(write.value)
+    match write.channel, tree:
+        case ("__interrupt__", list(questions)):
+            tree = [_interrupt(question) for question in questions]
+        case ("__no_writes__", _):
+            tree = None
+    value = pack(tree)
+    return write._replace(value=value, n_bytes=len(value.data))
+
+
+def _interrupt(question: object) -> object:
+    if not isinstance(question, dict):
+        return question
+    fields = {name: question[name] for name in ("value", "id") if name in question}
+    return Typed(CONSTRUCTOR_KEYWORDS, _TYPES, "Interrupt", fields)
+
+
+def _send(node: str) -> Typed:
+    return Typed(CONSTRUCTOR_POSITIONAL, _TYPES, "Send", [node, dict(_NOT_STATED)])
+
+
+def _packed(value: Stored) -> Stored:
+    return pack(_tree(value))
+
+
+def _tree(value: Stored | None) -> object:
+    return None if value is None else revived(json.loads(value.data))
+
+
+def _version(place: int) -> str:
+    """Returns a version as the savers write it, so that the next one they make is greater.
+
+    Source: `get_next_version` (langgraph-checkpoint-sqlite 3.1.2, sqlite/__init__.py).
+    """
+    return f"{place:032}.{0:016}"
+
+
+def _names(tasks: Sequence[StatedTask]) -> str:
+    return ", ".join(dict.fromkeys(task.name for task in tasks))
+
+
+def _map(value: object) -> Mapping[object, object]:
+    return value if isinstance(value, Mapping) else {}
