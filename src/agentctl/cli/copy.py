@@ -83,18 +83,20 @@ def _copy(
     from agentctl.stores.copying.execute import copy as run_copy
     from agentctl.stores.copying.selection import for_copy
     from agentctl.stores.copying.stated_rows import as_rows
+    from agentctl.stores.moments import at_one_moment
 
     require_copyable(opened.store_choice)
     found = opened.resolve()
-    with target_store(opened, to, setup=not dry_run) as (writer, choice):
+    with (
+        target_store(opened, to, setup=not dry_run) as (writer, choice),
+        at_one_moment(as_rows(opened.reader), [opened.thread]) as still,
+    ):
         name = as_thread or free_names(writer, opened.thread, "copy", 1)[0]
         info = opened.reader.info
         source = Target(opened.thread, found.id, found.ns, info.url, info.profile)
         plan = replace(
-            for_copy(as_rows(opened.reader), opened.thread, found.ns, found.id, scope, name),
+            for_copy(still, opened.thread, found.ns, found.id, scope, name),
             provenance=provenance(source, f"copy {scope}", reason or ""),
         )
-        (report,) = run_copy(
-            opened.reader, writer, [plan], dry_run=dry_run, on_progress=progress(opened.env, "copying")
-        )
+        (report,) = run_copy(still, writer, [plan], dry_run=dry_run, on_progress=progress(opened.env, "copying"))
         return replace(report, source=source.place, target=replace(report.target, profile=choice.profile))

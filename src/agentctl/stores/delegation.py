@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
 from agentctl.stores.base import Reader, StoreInfo
+from agentctl.stores.moments import at_one_moment
 
 
 class NoThreads:
@@ -105,3 +107,9 @@ class ReadsThrough:
     def memory(self, prefix: tuple[str, ...] = ()) -> Sequence[MemoryItem]:
         """See `Reader.memory`."""
         return self._reading().memory(prefix)
+
+    @contextmanager
+    def still(self, threads: Collection[str]) -> Iterator[Reader]:
+        """See `agentctl.stores.moments.Stillable.still`."""
+        with at_one_moment(self._reading(), threads) as still:
+            yield still

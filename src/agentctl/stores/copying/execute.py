@@ -7,6 +7,7 @@ copy tells where it comes from; a plan's provenance is added to one checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, cast
 
 from agentctl.errors import Refused
@@ -15,10 +16,11 @@ from agentctl.records.rows import Stored
 from agentctl.stores.base import CopyPlan, Reader, RowPick, Writer
 from agentctl.stores.copying import preflight, verify
 from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
-from agentctl.stores.copying.origin import origin_of
+from agentctl.stores.copying.origin import Origin, origin_of
 from agentctl.stores.copying.routes import Route, open_route
 from agentctl.stores.copying.same_steps import same_steps
 from agentctl.stores.copying.stated_rows import StatedRows, as_rows
+from agentctl.stores.moments import at_one_moment
 
 if TYPE_CHECKING:
     from agentctl.stores.postgres.writer import PostgresTransaction, PostgresWriter
@@ -40,6 +42,8 @@ def copy(
 
     Plans that pick the same rows of the same thread cost one reading of the source.
 
+    What is copied is the source as it stands at one moment: of the reader, where that is still, else of now.
+
     Args:
         reader: The source; never written.
         writer: The target; its tables are made where they are missing, but not by a dry run.
@@ -54,25 +58,36 @@ def copy(
     if not plans:
         return ()
     reader = as_rows(reader)
-    with origin_of(reader) as origin:
-        preflight.check_plans(origin, writer, plans)
-        if dry_run:
-            return tuple(_estimate(reader, writer, plan) for plan in plans)
-        writer.setup()
-        progress = _Progress(sum(len(plan.picks) for plan in plans), on_progress)
-        with cast("SqliteWriter | PostgresWriter", writer).transaction() as transaction:
+    preflight.check_plans(reader, writer, plans)
+    if dry_run:
+        return tuple(_estimate(reader, writer, plan) for plan in plans)
+    writer.setup()
+    progress = _Progress(sum(len(plan.picks) for plan in plans), on_progress)
+    with (
+        at_one_moment(reader, {plan.thread for plan in plans}) as still,
+        origin_of(still) as origin,
+        _transaction(writer, origin) as transaction,
+    ):
+        for plan in plans:
+            if transaction.has_thread(plan.as_thread):
+                raise preflight.thread_exists(writer, plan.as_thread)
+        with open_route(origin, transaction) as route:
+            for group in _groups(plans):
+                _copy_group(route, transaction, group, progress)
+        if isinstance(reader, StatedRows):
             for plan in plans:
-                if transaction.has_thread(plan.as_thread):
-                    raise preflight.thread_exists(writer, plan.as_thread)
-            with open_route(origin, transaction) as route:
-                for group in _groups(plans):
-                    _copy_group(route, transaction, group, progress)
-            if isinstance(reader, StatedRows):
-                for plan in plans:
-                    same_steps(reader, transaction.reader(), plan.thread, plan.as_thread, plan.picks)
-            for plan in plans:
-                _apply_changes(transaction, plan)
-            return tuple(_report(reader, writer, plan, transaction.count(plan.as_thread)) for plan in plans)
+                same_steps(reader, transaction.reader(), plan.thread, plan.as_thread, plan.picks)
+        for plan in plans:
+            _apply_changes(transaction, plan)
+        return tuple(_report(reader, writer, plan, transaction.count(plan.as_thread)) for plan in plans)
+
+
+def _transaction(
+    writer: Writer, origin: Origin
+) -> AbstractContextManager[SqliteTransaction] | AbstractContextManager[PostgresTransaction]:
+    if writer.info.kind == "sqlite":
+        return cast("SqliteWriter", writer).transaction()
+    return cast("PostgresWriter", writer).transaction(origin.snapshot)
 
 
 class _Progress:

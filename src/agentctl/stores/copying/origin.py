@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentctl.stores.base import Reader
+from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
+from agentctl.stores.sqlite.reader import SqliteReader
+
+if TYPE_CHECKING:
+    from agentctl.stores.postgres.layout import Layout
+    from agentctl.stores.postgres.snapshots import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A source. `file` is there for SQLite, `url` (password included) and `schema` for Postgres."""
+    """A source at one moment.
+
+    Attributes:
+        reader: It.
+        file: The file of a SQLite source.
+        keys: The rows that are seen in it, by thread.
+        snapshot: What is seen of a Postgres source, with the connection that sees it.
+        layout: Where its tables are.
+    """
 
     reader: Reader
     file: Readable | None = None
-    url: str | None = None
-    schema: str | None = None
+    keys: Mapping[str, ThreadKeys] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
+    layout: Layout | None = None
 
 
 @contextmanager
 def origin_of(reader: Reader) -> Iterator[Origin]:
-    """Yields the source that a reader or writer is open on."""
+    """Yields the source that a reader of one moment is open on."""
     if reader.info.kind == "sqlite":
         file = SqliteFile(Path(reader.info.url))
         try:
-            yield Origin(reader, file=file)
+            yield Origin(reader, file=file, keys=reader.keys if isinstance(reader, SqliteReader) else {})
         finally:
             file.close()
     elif reader.info.kind == "postgres":
@@ -38,10 +54,7 @@ def origin_of(reader: Reader) -> Iterator[Origin]:
 
 def _postgres(reader: Reader) -> Origin:
     from agentctl.stores.postgres.reader import PostgresReader
-    from agentctl.stores.postgres.writer import PostgresWriter
 
     if isinstance(reader, PostgresReader):
-        return Origin(reader, url=reader.url, schema=reader.layout.schema)
-    if isinstance(reader, PostgresWriter):
-        return Origin(reader, url=reader.url, schema=reader.schema)
+        return Origin(reader, snapshot=reader.snapshot, layout=reader.layout)
     return Origin(reader)

@@ -41,15 +41,6 @@ class _Selection:
     parameters: tuple[object, ...]
 
 
-def same_database(first: psycopg.Connection[TupleRow], second: psycopg.Connection[TupleRow]) -> bool:
-    """Tells whether two connections lead to the same database of the same running server."""
-    query = (
-        "SELECT pg_catalog.pg_postmaster_start_time(), oid FROM pg_catalog.pg_database"
-        " WHERE datname = pg_catalog.current_database()"
-    )
-    return first.execute(query).fetchone() == second.execute(query).fetchone()
-
-
 def may_read(connection: psycopg.Connection[TupleRow], layout: Layout) -> bool:
     """Tells whether the role of a connection may read the tables of another store in the same database."""
     names = [layout.table(table).as_string(connection) for table in TABLES]

@@ -11,7 +11,7 @@ from agentctl.stores.base import CopyPlan, Reader, RowPick
 from agentctl.stores.copying import sqlite_rows
 from agentctl.stores.copying.convert import Unholdable, require_text
 from agentctl.stores.copying.converted_rows import converted_writes, for_postgres, for_sqlite
-from agentctl.stores.copying.origin import Origin
+from agentctl.stores.copying.origin import origin_of
 
 MAX_INDEXED_BYTES = 2704
 """Longest row that a btree index of Postgres holds: a third of a page of 8 KiB (access/nbtree.h, BTMaxItemSize)."""
@@ -22,7 +22,7 @@ _OTHER_KEY_BYTES = 200
 _ENCRYPTED = "+"
 
 
-def check_plans(origin: Origin, target: Reader, plans: Sequence[CopyPlan]) -> None:
+def check_plans(source: Reader, target: Reader, plans: Sequence[CopyPlan]) -> None:
     """Raises Refused where one of the plans cannot be carried out exactly. Nothing is written.
 
     Looked at, in this order: the plans themselves, the names of the target threads, and, where rows go into another
@@ -37,7 +37,7 @@ def check_plans(origin: Origin, target: Reader, plans: Sequence[CopyPlan]) -> No
             _check_texts(plan)
         if (plan.thread, plan.picks) not in checked:
             checked.add((plan.thread, plan.picks))
-            _check_values(origin, target, plan)
+            _check_values(source, target, plan)
 
 
 def _check_names(target: Reader, plans: Sequence[CopyPlan]) -> None:
@@ -86,24 +86,26 @@ def _check_texts(plan: CopyPlan) -> None:
         raise Refused(f"Postgres cannot hold what the copy {plan.as_thread} adds: {reason}") from None
 
 
-def _check_values(origin: Origin, target: Reader, plan: CopyPlan) -> None:
-    if origin.reader.info.kind == target.info.kind:
+def _check_values(source: Reader, target: Reader, plan: CopyPlan) -> None:
+    if source.info.kind == target.info.kind:
         return
-    _check_not_encrypted(origin, plan)
+    _check_not_encrypted(source, plan)
     rows: Iterator[object]
     if target.info.kind == "postgres":
-        rows, name = for_postgres(origin.reader, plan.thread, plan.picks), "Postgres"
+        rows, name = for_postgres(source, plan.thread, plan.picks), "Postgres"
     else:
-        rows, name = for_sqlite(origin.reader, plan.thread, plan.picks), "SQLite"
+        rows, name = for_sqlite(source, plan.thread, plan.picks), "SQLite"
     _exhaust(rows)
-    _exhaust(converted_writes(origin.reader, plan.thread, plan.picks, target=name))
+    _exhaust(converted_writes(source, plan.thread, plan.picks, target=name))
 
 
-def _check_not_encrypted(origin: Origin, plan: CopyPlan) -> None:
+def _check_not_encrypted(source: Reader, plan: CopyPlan) -> None:
     """Refuses encrypted SQLite rows: a key in the environment would let them leave as plain text."""
-    if origin.file is None:
+    if source.info.kind != "sqlite":
         return
-    for ns, id, type_ in sqlite_rows.read_types(origin.file, plan.thread, plan.picks):
+    with origin_of(source) as origin:
+        types = [] if origin.file is None else list(sqlite_rows.read_types(origin.file, plan.thread, plan.picks))
+    for ns, id, type_ in types:
         if _ENCRYPTED in type_:
             where = f" in namespace {ns}" if ns else ""
             raise Refused(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from agentctl.stores.base import Reader, RowPick
 from agentctl.stores.copying import sqlite_rows, verify
 from agentctl.stores.copying.converted_rows import PostgresRows, converted_writes, for_postgres, for_sqlite
 from agentctl.stores.copying.origin import Origin
+from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 from agentctl.stores.sqlite.writer import SqliteTransaction
 
@@ -52,14 +53,14 @@ def open_route(origin: Origin, transaction: SqliteTransaction | PostgresTransact
         if origin.file is None:
             yield IntoSqlite(origin.reader, transaction)
         elif _is_same_file(origin.file.path, transaction.path):
-            yield SqliteToSqlite(transaction, transaction)
+            yield SqliteToSqlite(transaction, transaction, origin.keys)
         else:
-            yield SqliteToSqlite(origin.file, transaction)
-    elif origin.url is None:
+            yield SqliteToSqlite(origin.file, transaction, origin.keys)
+    elif origin.snapshot is None or origin.layout is None:
         yield IntoPostgres(origin.reader, transaction)
     else:
-        with _connected_source(origin.url, origin.schema) as (connection, layout):
-            yield _postgres_route(connection, layout, transaction)
+        with origin.snapshot.errors_told():
+            yield _postgres_route(origin.snapshot.connection, origin.layout, transaction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +69,18 @@ class SqliteToSqlite:
 
     file: Readable
     transaction: SqliteTransaction
+    keys: Mapping[str, ThreadKeys]
 
     def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
         """See `Route.load`."""
         rows = sqlite_rows.read_checkpoints(self.file, thread, picks)
         self.transaction.insert_checkpoints(as_thread, _told(rows, on_written))
-        self.transaction.insert_writes(as_thread, sqlite_rows.read_writes(self.file, thread, picks))
+        writes = sqlite_rows.read_writes(self.file, thread, picks, self.keys.get(thread))
+        self.transaction.insert_writes(as_thread, writes)
 
     def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify`."""
-        verify.same_columns(self.file, self.transaction, thread, as_thread, picks)
+        verify.same_columns(self.file, self.transaction, thread, as_thread, picks, self.keys.get(thread))
 
     def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify_clone`."""
@@ -173,9 +176,10 @@ def _postgres_route(
     source: psycopg.Connection[TupleRow], layout: Layout, transaction: PostgresTransaction
 ) -> PostgresToPostgres:
     from agentctl.stores.copying import postgres_rows
+    from agentctl.stores.postgres.snapshots import same_database
 
     target = transaction.connection
-    if postgres_rows.same_database(source, target) and postgres_rows.may_read(target, layout):
+    if same_database(source, target) and postgres_rows.may_read(target, layout):
         return PostgresToPostgres(None, layout, transaction)
     return PostgresToPostgres(source, layout, transaction)
 
@@ -185,35 +189,6 @@ def _verify_postgres_clone(transaction: PostgresTransaction, thread: str, as_thr
 
     first, clone = (digests_of_thread(transaction.connection, transaction.layout, name) for name in (thread, as_thread))
     verify.same_digests(first, clone, as_thread)
-
-
-@contextmanager
-def _connected_source(url: str, schema: str | None) -> Iterator[tuple[psycopg.Connection[TupleRow], Layout]]:
-    """Yields a connection in one read-only transaction with one snapshot, and where the tables are."""
-    import psycopg
-
-    from agentctl.stores.postgres.layout import find_layout
-    from agentctl.stores.postgres.opening import connection_text, store_error
-    from agentctl.stores.urls import hide_password
-
-    shown = hide_password(url)
-    try:
-        connection = psycopg.connect(connection_text(url), autocommit=True, prepare_threshold=None)
-    except psycopg.Error as error:
-        raise store_error(shown, error) from error
-    with connection:
-        try:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            with connection.cursor() as cursor:
-                layout = find_layout(cursor, schema)
-            yield connection, layout
-        except psycopg.Error as error:
-            if connection.closed or connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR:
-                raise store_error(shown, error) from error
-            raise
-        finally:
-            if not connection.closed:
-                connection.rollback()
 
 
 def _told(rows: Iterator[tuple[object, ...]], on_written: OnWritten) -> Iterator[tuple[object, ...]]:

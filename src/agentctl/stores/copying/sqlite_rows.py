@@ -10,6 +10,7 @@ from typing import Any
 from agentctl.stores.base import RowPick
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.copying.picking import by_namespace, by_rule, condition
+from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 from agentctl.stores.sqlite.reader import TASK_PATH
 from agentctl.stores.sqlite.writer import CHECKPOINT_VALUES, WRITE_VALUES
@@ -30,8 +31,17 @@ def read_checkpoints(file: Readable, thread: str, picks: Sequence[RowPick]) -> I
             yield from file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch)))
 
 
-def read_writes(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterator[tuple[Any, ...]]:
-    """Yields the writes that the picks take as `WRITE_VALUES`; a file without task paths has empty ones."""
+def read_writes(
+    file: Readable, thread: str, picks: Sequence[RowPick], keys: ThreadKeys | None = None
+) -> Iterator[tuple[Any, ...]]:
+    """Yields the writes that the picks take as `WRITE_VALUES`; a file without task paths has empty ones.
+
+    Args:
+        file: The database.
+        thread: Exact thread id.
+        picks: Which writes.
+        keys: The rows that are seen; None for all.
+    """
     has_path = TASK_PATH in file.read(_write_columns)
     columns = ", ".join(column if column != TASK_PATH or has_path else "''" for column in WRITE_VALUES)
     for rule, group in by_rule(picks).items():
@@ -42,7 +52,8 @@ def read_writes(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterat
                     f"SELECT {columns} FROM writes WHERE thread_id = ? AND checkpoint_ns = ?"
                     f" AND checkpoint_id IN ({_marks(batch)}){where} ORDER BY checkpoint_id, task_id, idx"
                 )
-                yield from file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch, *parameters)))
+                found = file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch, *parameters)))
+                yield from (row for row in found if keys is None or keys.has_write(ns, row[1], row[2], row[4]))
 
 
 def read_types(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterator[tuple[str, str, str]]:

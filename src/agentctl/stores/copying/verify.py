@@ -6,7 +6,7 @@ A difference ends the transaction, so that a copy which could mislead is never l
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from agentctl.errors import StoreError
@@ -16,6 +16,7 @@ from agentctl.stores.copying import sqlite_rows
 from agentctl.stores.copying.compare import same_value
 from agentctl.stores.copying.convert import is_delta_snapshot
 from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
+from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 from agentctl.stores.sqlite.writer import SqliteTransaction
 
@@ -23,18 +24,37 @@ _N_KEY_COLUMNS = {"checkpoints": 2, "checkpoint_blobs": 3, "checkpoint_writes": 
 
 
 def same_columns(
-    source: Readable, target: SqliteTransaction, thread: str, as_thread: str, picks: Sequence[RowPick]
+    source: Readable,
+    target: SqliteTransaction,
+    thread: str,
+    as_thread: str,
+    picks: Sequence[RowPick],
+    keys: ThreadKeys | None = None,
 ) -> None:
     """Compares every column of every picked row between two SQLite files.
+
+    Args:
+        source: The one.
+        target: The other.
+        thread: The thread in the source.
+        as_thread: The thread in the target.
+        picks: Which rows.
+        keys: The rows of the source that were to be copied; None for all.
 
     Raises:
         StoreError: A row is missing or differs; the message names it.
     """
-    for read in (sqlite_rows.read_checkpoints, sqlite_rows.read_writes):
-        for expected, found in zip_longest(read(source, thread, picks), read(target, as_thread, picks)):
-            if expected != found:
-                row = expected or found
-                raise _differs(as_thread, f"checkpoint {row[1]}" if row else "a row")
+    for expected, found in chain(
+        zip_longest(
+            sqlite_rows.read_checkpoints(source, thread, picks), sqlite_rows.read_checkpoints(target, as_thread, picks)
+        ),
+        zip_longest(
+            sqlite_rows.read_writes(source, thread, picks, keys), sqlite_rows.read_writes(target, as_thread, picks)
+        ),
+    ):
+        if expected != found:
+            row = expected or found
+            raise _differs(as_thread, f"checkpoint {row[1]}" if row else "a row")
 
 
 def same_digests(

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 ReadCursor = psycopg.Cursor[TupleRow]
 
-_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _CONNECT_TIMEOUT_S = 10
 _N_ATTEMPTS = 2
 
@@ -89,7 +89,7 @@ class PostgresDatabase:
 
     def _transaction(self, connection: psycopg.Connection[TupleRow], work: Callable[[ReadCursor], T]) -> T:
         with connection.cursor(binary=True) as cursor:
-            cursor.execute(_BEGIN)
+            cursor.execute(BEGIN)
             try:
                 return work(cursor)
             finally:

@@ -7,6 +7,7 @@ Source: langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/base.py (`SELEC
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from agentctl.stores.fetched import checkpoint_row, write_rows
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
+from agentctl.stores.postgres.snapshots import Snapshot, open_snapshot
 from agentctl.stores.postgres.states import StateQueries
 
 if TYPE_CHECKING:
@@ -149,6 +151,20 @@ class PostgresReader:
             query += " WHERE prefix = %s OR starts_with(prefix, %s)"
         found = self._fetch(query, (text, f"{text}.") if prefix else ())
         return sorted((memory_item(*record) for record in found), key=lambda item: (item.namespace, item.key))
+
+    @contextmanager
+    def still(self, threads: Collection[str]) -> Iterator[PostgresReader]:
+        """See `agentctl.stores.moments.Stillable.still`. One transaction is held, in which all is still."""
+        if self.snapshot is not None:
+            yield self
+            return
+        with open_snapshot(self.url) as snapshot:
+            yield PostgresReader(self.url, schema=self.layout.schema, profile=self.info.profile, database=snapshot)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is read, where the reader is of one moment."""
+        return self._database if isinstance(self._database, Snapshot) else None
 
     def sizes(self) -> PostgresSizes:
         """See `agentctl.stores.sizes.Measurable.sizes`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import ClassVar, TypeVar
 
 import psycopg
@@ -23,6 +23,7 @@ from agentctl.stores.postgres.layout import Layout, find_layout
 from agentctl.stores.postgres.opening import ReadCursor, connection_text, store_error
 from agentctl.stores.postgres.reader import PostgresReader
 from agentctl.stores.postgres.schema import create_missing_tables
+from agentctl.stores.postgres.snapshots import Snapshot, same_database, statement_that_takes
 from agentctl.stores.urls import hide_password
 
 T = TypeVar("T")
@@ -72,15 +73,26 @@ class PostgresWriter(ReadsThrough):
             return transaction.delete_thread(thread)
 
     @contextmanager
-    def transaction(self) -> Iterator[PostgresTransaction]:
+    def transaction(self, snapshot: Snapshot | None = None) -> Iterator[PostgresTransaction]:
         """Yields one transaction with one snapshot, that ends with this block: committed where it ends well.
+
+        Args:
+            snapshot: What to see of the database, where the snapshot is of the same one; None sees it as it is now.
 
         Raises:
             StoreError: The server cannot be reached, refuses, or ended the transaction.
         """
-        with _connected(self.url) as connection, connection.transaction():
+        with _connected(self.url) as connection, ExitStack() as stack:
+            takes = None
+            if snapshot is not None:
+                with snapshot.errors_told():
+                    if same_database(snapshot.connection, connection):
+                        takes = statement_that_takes(snapshot)
+            stack.enter_context(connection.transaction())
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                if takes is not None:
+                    cursor.execute(takes)
                 layout = find_layout(cursor, self.schema)
             yield PostgresTransaction(connection, layout, self.url, self.info)
 

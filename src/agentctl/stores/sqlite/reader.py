@@ -7,7 +7,8 @@ Source: langgraph-checkpoint-sqlite 3.1.2, checkpoint/sqlite/__init__.py (`setup
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.fetched import checkpoint_row, stored_value, write_rows
 from agentctl.stores.memory_items import memory_item
+from agentctl.stores.sqlite.keys import ThreadKeys, read_keys
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
 
 if TYPE_CHECKING:
@@ -58,6 +60,9 @@ class SqliteReader:
         profile: The name the store was reached by, or ''.
         file: The file already open, such as a transaction that sees its own rows; None opens it without a trace.
 
+    Attributes:
+        keys: The rows that are seen, of threads that are looked at as they stood at one moment.
+
     Raises:
         StoreError: The file is missing, is no SQLite database, or has no checkpoints tables. Nothing is created.
     """
@@ -72,6 +77,7 @@ class SqliteReader:
                 self._file.close()
             raise
         self._has_task_path = TASK_PATH in columns
+        self.keys: Mapping[str, ThreadKeys] = {}
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Counts come from the primary key's index alone."""
@@ -91,7 +97,8 @@ class SqliteReader:
                 "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_ns", (thread,)
             ).fetchall()
         )
-        return [ns for (ns,) in found]
+        keys = self.keys.get(thread)
+        return [ns for (ns,) in found if keys is None or ns in keys.checkpoints]
 
     def rows(
         self, thread: str, ns: str = "", *, ids: Collection[str] | None = None, metadata: bool = True
@@ -102,7 +109,8 @@ class SqliteReader:
             found = self._rows_by_id(columns, thread, ns, ids)
         else:
             found = self._all_rows(columns, thread, ns, _ROWS_PER_READ if metadata else _IDS_PER_READ)
-        return [checkpoint_row(thread, ns, *record) for record in found]
+        seen = self._seen_ids(thread, ns)
+        return [checkpoint_row(thread, ns, *record) for record in found if seen is None or record[0] in seen]
 
     def stored(
         self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
@@ -148,6 +156,9 @@ class SqliteReader:
         else:
             for chunk in in_chunks(sorted(set(ids)), _ROWS_PER_READ):
                 found += self._fetch(f"{query} AND checkpoint_id IN ({_marks(chunk)})", (*parameters, *chunk))
+        keys = self.keys.get(thread)
+        if keys is not None:
+            found = [record for record in found if keys.has_write(ns, record[0], record[2], record[3])]
         return write_rows(ns, found)
 
     def find_run(self, run_id: str) -> Sequence[str]:
@@ -169,6 +180,16 @@ class SqliteReader:
             query += " WHERE prefix = ? OR substr(prefix, 1, length(?) + 1) = ? || '.'"
         found = self._fetch(f"{query} ORDER BY prefix, key", (text, text, text) if prefix else ())
         return [memory_item(*record) for record in found]
+
+    @contextmanager
+    def still(self, threads: Collection[str]) -> Iterator[SqliteReader]:
+        """See `agentctl.stores.moments.Stillable.still`. No transaction is held: keys tell which rows there were."""
+        if self.keys:
+            yield self
+            return
+        reader = SqliteReader(self._file.path, profile=self.info.profile, file=self._file)
+        reader.keys = self._file.read(partial(read_keys, threads=threads))
+        yield reader
 
     def sizes(self) -> SqliteSizes:
         """See `agentctl.stores.sizes.Measurable.sizes`."""
@@ -211,6 +232,10 @@ class SqliteReader:
                 (thread, ns, *chunk),
             )
         return found
+
+    def _seen_ids(self, thread: str, ns: str) -> Collection[str] | None:
+        keys = self.keys.get(thread)
+        return None if keys is None else keys.checkpoints.get(ns, ())
 
     def _sizes(self, thread: str, ns: str, ids: Collection[str]) -> dict[str, int]:
         """Returns bytes by id; SQLite knows a blob's length without reading it."""

@@ -14,6 +14,7 @@ from agentctl.errors import AgentctlError
 from agentctl.records.faults import Examined, Fault, Severity, worst_first
 from agentctl.stores.audit import Auditable, StoreAudit
 from agentctl.stores.base import Reader
+from agentctl.stores.moments import at_one_moment
 from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
 from agentctl.stores.stated import StatesTasks
 from agentctl.upkeep.doctor import calls, rows, steps, tables, tree, values
@@ -60,10 +61,9 @@ class Examination:
         Raises:
             NotFound: the store holds no checkpoint of it.
         """
-        namespaces = self.reader.namespaces(thread)
-        if not namespaces:
+        if not self.reader.namespaces(thread):
             raise no_checkpoints(self.reader, thread, "")
-        return self._examined(thread, namespaces)
+        return self._examined(thread)
 
     def all_threads(self, limit: int | None = None, progress: Progress | None = None) -> Iterator[Examined]:
         """Yields the store itself, then its threads, newest first, then those without a root graph.
@@ -78,7 +78,7 @@ class Examination:
         for done, thread in enumerate(islice(names, limit)):
             if progress is not None:
                 progress(done, total)
-            examined = self._examined(thread, self.reader.namespaces(thread))
+            examined = self._examined(thread)
             if progress is not None and (examined.faults or done == total - 1):
                 progress(total, total)
             yield examined
@@ -105,13 +105,34 @@ class Examination:
             faults.take(tables.layout(self.reader.audit().layout(), Site("", "", store=self.store)))
         return Examined(None, 0, worst_first(faults.all()))
 
-    def _examined(self, thread: str, namespaces: Sequence[str]) -> Examined:
+    def _examined(self, thread: str) -> Examined:
+        """Looks at a thread as it stands at one moment, and at one that is being written twice.
+
+        What a writer has half done at one moment, such as writes whose checkpoint is on its way, is no fault.
+        """
+        found = self._at_one_moment(thread)
+        if not found.faults or not self._has_grown(found, thread):
+            return found
+        again = self._at_one_moment(thread)
+        lasting = {(fault.code, fault.ns, fault.checkpoint) for fault in found.faults}
+        faults = tuple(fault for fault in again.faults if (fault.code, fault.ns, fault.checkpoint) in lasting)
+        return replace(again, faults=faults)
+
+    def _at_one_moment(self, thread: str) -> Examined:
         faults = _Faults(thread, "")
-        with _told_of_what_stops(faults, Site(self.reader.info.target(thread), "", store=self.store)):
-            return self._passed_through(thread, namespaces)
+        with (
+            _told_of_what_stops(faults, Site(self.reader.info.target(thread), "", store=self.store)),
+            at_one_moment(self.reader, [thread]) as still,
+        ):
+            return replace(self, reader=still)._passed_through(thread)
         return Examined(thread, 0, faults.all())
 
-    def _passed_through(self, thread: str, namespaces: Sequence[str]) -> Examined:
+    def _has_grown(self, found: Examined, thread: str) -> bool:
+        rows = (self.reader.rows(thread, ns, metadata=False) for ns in self.reader.namespaces(thread))
+        return sum(map(len, rows)) != found.n_checkpoints
+
+    def _passed_through(self, thread: str) -> Examined:
+        namespaces = self.reader.namespaces(thread)
         root = read_tree(self.reader, thread) if "" in namespaces else Tree((), {}, {})
         site = Site(self.reader.info.target(thread), "", self._is_copy(thread, root), self.store)
         found: list[Fault] = []
