@@ -9,14 +9,14 @@ from agentctl.codec.secrets import without_secrets
 from agentctl.codec.values import decode
 from agentctl.datasets.branch import Branch
 from agentctl.datasets.messages import message_dicts, portable
-from agentctl.datasets.recorded import calls_until, read_answers, recorded_calls
+from agentctl.datasets.recorded import answers_of, calls_until, recorded_calls, resume_writes
 from agentctl.datasets.steps import read_steps
 from agentctl.datasets.turns import Turn, find_turns
 from agentctl.errors import DecodeError, NotFound
 from agentctl.experiments.experiment import recorded_configurable
 from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference
 from agentctl.records.messages import Message
-from agentctl.records.rows import CheckpointRow
+from agentctl.records.rows import CheckpointRow, WriteRow
 from agentctl.stores.reading.layout import PREVIOUS, START
 
 _NAMES = uuid.uuid5(uuid.NAMESPACE_URL, "agentctl:example")
@@ -35,8 +35,8 @@ def read_examples(branch: Branch, *, split: str = "test") -> tuple[Example, ...]
     turns = find_turns(branch)
     if not turns:
         raise NotFound(f"no user turn in {branch.thread}", hint=f"agentctl history {branch.thread}")
-    calls, steps = recorded_calls(branch), read_steps(branch)
-    return tuple(_example(branch, turn, calls, steps, split) for turn in turns)
+    calls, steps, answers = recorded_calls(branch), read_steps(branch), resume_writes(branch)
+    return tuple(_example(branch, turn, calls, steps, answers, split) for turn in turns)
 
 
 def example_id(thread: str, ns: str, checkpoint: str, *, branch: str = "") -> str:
@@ -56,6 +56,7 @@ def _example(
     turn: Turn,
     calls: Sequence[tuple[str, ExampleCall]],
     steps: Mapping[str, tuple[str, ...]],
+    answers: Sequence[Sequence[WriteRow]],
     split: str,
 ) -> Example:
     first = branch.parts[0]
@@ -82,7 +83,7 @@ def _example(
         turn=turn.number,
         n_earlier=turn.n_earlier,
         channel=branch.channel,
-        answers=read_answers(branch, ids, after[0].id if after else None),
+        answers=answers_of(branch, answers, ids, after[0].id if after else None),
     )
 
 

@@ -79,39 +79,53 @@ def _above(branch: Branch, site: CallSite) -> Iterator[tuple[str, str]]:
             yield from ((str(ns), str(at)) for ns, at in (parents.items() if isinstance(parents, Mapping) else ()))
 
 
-def read_answers(branch: Branch, ids: Sequence[str], until: str | None) -> tuple[object, ...]:
+def resume_writes(branch: Branch) -> tuple[tuple[WriteRow, ...], ...]:
+    """Returns the stored answers to interrupts of each part of a branch, of all its namespaces."""
+    return tuple(
+        tuple(
+            write
+            for ns in part.reader.namespaces(part.thread)
+            for write in part.reader.writes(part.thread, ns, channels=[layout.RESUME])
+        )
+        for part in branch.parts
+    )
+
+
+def answers_of(
+    branch: Branch, stored: Sequence[Sequence[WriteRow]], ids: Sequence[str], until: str | None
+) -> tuple[object, ...]:
     """Returns what was answered to the interrupts of a turn, in order.
 
     A task keeps the answers that it was given before it asked again; the last answer is kept of no task.
 
     Args:
         branch: The branch.
+        stored: The stored answers of each of its parts.
         ids: The turn's checkpoints.
         until: The first checkpoint of the next turn, None where it is the last.
 
     Source: langgraph 1.2.24, pregel/_algo.py (`_scratchpad`) and types.py (`interrupt`).
     """
     answers: list[object] = []
-    for part in branch.parts:
+    for part, writes in zip(branch.parts, stored, strict=True):
         wanted = [checkpoint for checkpoint in ids if branch.owner(checkpoint) is part]
         given: dict[str, list[WriteRow]] = {}
-        for ns in part.reader.namespaces(part.thread):
-            for write in part.reader.writes(part.thread, ns, channels=[layout.RESUME]):
-                if checkpoint := _given_at(write, ns, part.ns, wanted, until):
-                    given.setdefault(checkpoint, []).append(write)
+        for write in writes:
+            if checkpoint := _given_at(write, part.ns, wanted, until):
+                given.setdefault(checkpoint, []).append(write)
         for checkpoint in sorted(given):
             answers += _answers_at(given[checkpoint])
     return tuple(answers)
 
 
-def _given_at(write: WriteRow, ns: str, own: str, wanted: Sequence[str], until: str | None) -> str | None:
+def _given_at(write: WriteRow, own: str, wanted: Sequence[str], until: str | None) -> str | None:
     """Returns the checkpoint of the turn from which the task ran that was answered, None for one of another turn.
 
     Ids are time-ordered, those of the namespaces below as well.
     """
-    if ns == own:
+    if write.ns == own:
         return write.checkpoint_id if write.checkpoint_id in wanted else None
-    if not ns.startswith(own) or (until is not None and write.checkpoint_id >= until):
+    if not write.ns.startswith(own) or (until is not None and write.checkpoint_id >= until):
         return None
     return max((checkpoint for checkpoint in wanted if checkpoint <= write.checkpoint_id), default=None)
 
