@@ -23,7 +23,7 @@ from agentctl.experiments.runs.savers import serializer
 from agentctl.records.copies import command
 from agentctl.records.rows import Stored, StoredCheckpoint
 from agentctl.records.threads import UNKNOWN
-from agentctl.stores.base import CopyPlan
+from agentctl.stores.base import CopyPlan, Reader
 from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
 from agentctl.stores.reading.due import read_bookkeeping
 from agentctl.stores.reading.layout import START
@@ -79,19 +79,27 @@ def check_nodes(experiment: Experiment, point: Point, names: Iterable[str]) -> N
             raise _refused_node(point, routes_are_gone(name, channels), name)
 
 
-def check_values(experiment: Experiment, point: Point, plan: CopyPlan, *, replaced: Collection[str] = ()) -> list[str]:
+def check_values(
+    experiment: Experiment,
+    point: Point,
+    plan: CopyPlan,
+    *,
+    reader: Reader | None = None,
+    replaced: Collection[str] = (),
+) -> list[str]:
     """Refuses rows whose values a run would not be given as they were; returns what else to know about them.
 
     Args:
         experiment: The experiment.
         point: Where the run begins.
         plan: The rows that it begins with.
+        reader: Where they are; None for the source.
         replaced: Channels of the point's namespace that get another value before anything runs.
 
     Raises:
         Refused: There is such a value; the message names its channel, its type and why.
     """
-    reader, serde = experiment.source, serializer()
+    reader, serde, target = reader or experiment.source, serializer(), point.target
     revivals: dict[str, Revival] = {}
     notes: list[str] = []
 
@@ -105,13 +113,15 @@ def check_values(experiment: Experiment, point: Point, plan: CopyPlan, *, replac
         ns, id = checkpoint.row.ns, checkpoint.row.id
         graph = inner_graph(experiment.graph, node_path(ns))
         _require_whole(checkpoint)
+        _require_text_versions(experiment, checkpoint)
         for channel, stored in checkpoint.values.items():
-            if (graph is None or channel in graph.channels) and not (ns == point.target.ns and channel in replaced):
+            if (graph is None or channel in graph.channels) and not (ns == target.ns and channel in replaced):
                 check(ns, id, f"channel {channel}", stored, graph or experiment.graph)
-        if graph is not None and id == point.target.id:
+        if graph is not None and (ns, id) == (target.ns, target.id):
             notes += _bare_enums(checkpoint, graph)
     for write in picked_writes(reader, plan.thread, plan.picks):
-        if write.value is not None:
+        is_replaced = (write.ns, write.checkpoint_id, write.task_id, write.idx) in plan.edits
+        if write.value is not None and not is_replaced:
             graph = inner_graph(experiment.graph, node_path(write.ns)) or experiment.graph
             check(write.ns, write.checkpoint_id, f"a pending write to {write.channel}", write.value, graph)
     return notes
@@ -125,6 +135,21 @@ def _require_whole(checkpoint: StoredCheckpoint) -> None:
         reason = "its row has no versions_seen, so a run cannot tell which nodes have run"
     if reason is not None:
         raise Refused(f"nothing can run from checkpoint {row.id}: {reason}", hint=command("doctor", row.thread))
+
+
+def _require_text_versions(experiment: Experiment, checkpoint: StoredCheckpoint) -> None:
+    """Refuses to run on Postgres from versions that are numbers: its saver writes text alone.
+
+    Source: `_dump_blobs` (langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/base.py).
+    """
+    if experiment.debug.writer.info.kind != "postgres":
+        return
+    if any(not isinstance(version, str) for version in checkpoint.channel_versions.values()):
+        raise Refused(
+            f"channel versions of checkpoint {checkpoint.row.id} are numbers, as LangGraph.js writes them, and a run on"
+            " Postgres would write text beside them",
+            hint="run it on SQLite: --to FILE.sqlite",
+        )
 
 
 def _bare_enums(checkpoint: StoredCheckpoint, graph: Graph) -> Iterator[str]:

@@ -27,7 +27,7 @@ from agentctl.experiments.runs.reports import all_side_effects, report_run, tall
 from agentctl.experiments.runs.running import Ended, RunJob
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import ForkReport
-from agentctl.stores.copying.selection import for_resume
+from agentctl.stores.base import CopyPlan, RowPick
 
 
 def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, run: bool = True) -> ForkReport:
@@ -52,10 +52,9 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
     """
     experiment = _with_memory(experiment, forms)
     point = read_point(experiment.source, target)
-    bare = _check_fit(experiment, point, forms)
+    bare = _check_target(experiment, point, forms)
     with make_fork(experiment, point, forms) as made:
-        if not _leads_elsewhere(forms):
-            check_nodes(experiment, point, made.next)
+        _check_made(experiment, point, forms, made)
         if run:
             _refuse_nothing_next(experiment, target, forms, made)
         else:
@@ -91,14 +90,32 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
     )
 
 
-def _check_fit(experiment: Experiment, point: Point, forms: Forms) -> list[str]:
+def _check_target(experiment: Experiment, point: Point, forms: Forms) -> list[str]:
     """Refuses a graph that does not fit the target, but for what the forms replace: next nodes, whole channels."""
     if not _leads_elsewhere(forms):
         check_nodes(experiment, point, [task.name for task in point.unfinished])
     target = point.target
-    rows = for_resume(experiment.source, target.thread, target.ns, target.id, target.thread)
-    replaced = {form.channel for form in forms.assigns if len(form.path) == 1}
-    return check_values(experiment, point, rows, replaced=replaced)
+    row = CopyPlan(target.thread, target.thread, (RowPick(target.ns, target.id, writes="null_task"),))
+    return check_values(experiment, point, row, replaced=_replaced(forms))
+
+
+def _check_made(experiment: Experiment, point: Point, forms: Forms, made: Made) -> None:
+    """Refuses a graph that does not fit what else a fork begins with: what runs in it, results and namespaces kept."""
+    if not _leads_elsewhere(forms):
+        check_nodes(experiment, point, made.next)
+    if made.plan is not None:
+        others = tuple(pick for pick in made.plan.picks if _is_unchecked(pick, experiment, point, made))
+        plan = replace(made.plan, picks=others)
+        check_values(experiment, point, plan, reader=made.reader, replaced=_replaced(forms))
+
+
+def _is_unchecked(pick: RowPick, experiment: Experiment, point: Point, made: Made) -> bool:
+    is_target = (pick.ns, pick.id) == (point.target.ns, point.target.id)
+    return not is_target or pick.writes != "null_task" or made.reader is not experiment.source
+
+
+def _replaced(forms: Forms) -> frozenset[str]:
+    return frozenset(form.channel for form in forms.assigns if len(form.path) == 1)
 
 
 def _leads_elsewhere(forms: Forms) -> bool:

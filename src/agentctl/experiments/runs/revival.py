@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
     Graph = Pregel[Any, Any, Any, Any]
 
+_SAID: Final = 120
+"""How much of an exception's text is told, in characters."""
+
 _JSON: Final = (JSON_CONSTRUCTOR, JSON_UNDEFINED, JSON_SNAPSHOT)
 
 
@@ -199,4 +202,5 @@ def _said(error: Exception) -> str:
             return "; ".join(f"{'.'.join(map(str, one['loc'])) or 'it'}: {one['msg']}" for one in errors())
         except Exception:
             return type(error).__name__
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+    text = f"{type(error).__name__}: {error}".splitlines()[0]
+    return text if len(text) <= _SAID else f"{text[:_SAID]}..."

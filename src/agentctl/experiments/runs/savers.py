@@ -6,9 +6,9 @@ One saver serves all runs of a command: a saver per run is slower (20 runs: 2.3x
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import ConfigError, StoreError
 from agentctl.records.rows import Stored
@@ -63,11 +63,30 @@ async def open_saver(
 
             async with aiosqlite.connect(target.location, timeout=LOCK_WAIT_S) as connection:
                 sqlite_saver = AsyncSqliteSaver(connection, serde=serde)
+                sqlite_saver.get_next_version = numbers_kept(  # type: ignore[method-assign, assignment]
+                    sqlite_saver.get_next_version
+                )
                 sqlite_saver.is_setup = not setup
                 await sqlite_saver.setup()
                 yield sqlite_saver
         case _:
             raise StoreError(f"graphs cannot run on {url}", hint="use a SQLite file or a Postgres database")
+
+
+def numbers_kept(next_version: Callable[[Any, None], str]) -> Callable[[Any, None], Any]:
+    """Returns a saver's `get_next_version` that counts on where versions are numbers.
+
+    LangGraph.js and savers without a rule of their own write numbers. The stock savers go on with text, which LangGraph
+    cannot compare with the numbers that nodes have seen.
+
+    Source: `BaseCheckpointSaver.get_next_version` (langgraph-checkpoint 4.3.2); `apply_writes` (langgraph 1.2.24,
+    pregel/_algo.py), which gives the largest version that there is.
+    """
+
+    def following(current: Any, channel: None) -> Any:
+        return current + 1 if isinstance(current, int | float) else next_version(current, channel)
+
+    return following
 
 
 @asynccontextmanager
