@@ -200,7 +200,7 @@ def _tool_calls(lineage: Lineage, log: MessageLog) -> Iterator[_Made]:
     answers = pair_answers(tip_and_waiting)
     used = set(answers.values())
     for place, logged in enumerate(log.tip):
-        following = log.tip[place + 1].held if place + 1 < len(log.tip) else None
+        following = _gone_on_at(log.tip, place) if logged.message.tool_calls else None
         for call in logged.message.tool_calls:
             at = answers.get((place, call.position))
             if at is None:
@@ -211,6 +211,12 @@ def _tool_calls(lineage: Lineage, log: MessageLog) -> Iterator[_Made]:
                 yield _site(lineage, logged, call, tip_and_waiting[at], None, None)
     unused = [logged for place, logged in enumerate(log.tip) if logged.message.role == "tool" and place not in used]
     yield from _calls_of_gone(lineage, sorted([*log.gone, *unused], key=lambda logged: logged.held))
+
+
+def _gone_on_at(tip: Sequence[Logged], place: int) -> int | None:
+    """Returns the position that first held something else than results after a message, None where nothing is."""
+    after = (tip[at] for at in range(place + 1, len(tip)))
+    return next((logged.held for logged in after if logged.message.role != "tool"), None)
 
 
 def _calls_of_gone(lineage: Lineage, entries: Sequence[Logged]) -> Iterator[_Made]:
@@ -242,7 +248,7 @@ def _site(
         call: One of its calls.
         answer: What answered it.
         answered: Position that first held the answer; None while it waits as a write, or where there is none.
-        following: Position that first held the message after the AI message; None where it is the last.
+        following: Position that first held the message after the AI message and its results; None where there is none.
     """
     rows = lineage.rows
     at_once = answered is not None and answered <= logged.held
