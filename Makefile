@@ -22,6 +22,7 @@ check: venv
 	$(BIN)/lint-imports
 
 test: check
+	$(BIN)/python -m compileall -q src graphs sandbox_tools fixtures
 	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 bench: venv
