@@ -13,7 +13,7 @@ from agentctl.cli.output import Answer, emit
 from agentctl.cli.viewing import tell_problems, view_of
 from agentctl.codec.jsontext import dumps
 from agentctl.config.profiles import DEBUG
-from agentctl.errors import NotFound, UsageError
+from agentctl.errors import DecodeError, NotFound, UsageError
 from agentctl.records.copies import command
 from agentctl.records.threads import CheckpointView
 from agentctl.records.views import Reading
@@ -56,7 +56,7 @@ def show(
     JSON: agentctl.show/1 {thread, ns, id, parent, metadata, values, changed, next, tasks, view}; agentctl.messages/1;
     agentctl.show.call/1; agentctl.show.value/1.
 
-    Exit: 0 done, 3 no such checkpoint, channel or call.
+    Exit: 0 done, 3 no such checkpoint, channel or call, 4 its value cannot be read.
     """
     if sum((messages, call is not None, channel is not None)) > 1:
         raise UsageError("--messages, --call and --channel exclude each other")
@@ -179,7 +179,10 @@ def _value(opened: Opened, channel: str | None, path: str | None) -> Answer:
         opened.reader, opened.thread, found.ns, found.id, channels=None if channel is None else [channel]
     )
     if channel is not None and channel in values.unreadable:
-        raise UsageError(f"channel {channel} cannot be read: {values.unreadable[channel]}")
+        raise DecodeError(
+            f"channel {channel} of checkpoint {found.id} cannot be read: {values.unreadable[channel]}",
+            hint=opened.env.pasteable(command("doctor", opened.facts.place)),
+        )
     if channel is not None and channel not in values.values:
         present = read_values(opened.reader, opened.thread, found.ns, found.id).values
         raise NotFound(

@@ -14,6 +14,7 @@ from agentctl.datasets.steps import read_steps
 from agentctl.datasets.turns import Turn, find_turns
 from agentctl.errors import DecodeError, NotFound
 from agentctl.experiments.experiment import recorded_configurable
+from agentctl.records.copies import command
 from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference
 from agentctl.records.messages import Message
 from agentctl.records.rows import CheckpointRow, WriteRow
@@ -121,8 +122,10 @@ def _state_before(branch: Branch, turn: Turn) -> dict[str, object]:
 
 
 def _state(branch: Branch, checkpoint: str) -> dict[str, object]:
-    values = branch.values(checkpoint).values
-    return {name: portable(value) for name, value in values.items() if name != branch.channel}
+    found = branch.values(checkpoint)
+    for channel, reason in found.unreadable.items():
+        raise _unreadable(branch, checkpoint, channel, reason)
+    return {name: portable(value) for name, value in found.values.items() if name != branch.channel}
 
 
 def _stored(branch: Branch, checkpoint: str, channel: str) -> object:
@@ -131,6 +134,14 @@ def _stored(branch: Branch, checkpoint: str, channel: str) -> object:
         if channel in stored.values:
             try:
                 return decode(stored.values[channel])
-            except DecodeError:
-                return None
+            except DecodeError as error:
+                raise _unreadable(branch, checkpoint, channel, error.message) from error
     return None
+
+
+def _unreadable(branch: Branch, checkpoint: str, channel: str, reason: str) -> DecodeError:
+    """Returns the error for a value without which an example would be another one."""
+    return DecodeError(
+        f"channel {channel} of checkpoint {checkpoint} cannot be read, so it cannot be exported: {reason}",
+        hint=command("doctor", branch.owner(checkpoint).reader.info.target(branch.thread)),
+    )

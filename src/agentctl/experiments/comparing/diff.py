@@ -6,12 +6,14 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from agentctl.codec.messages import message_of, messages_in
 from agentctl.experiments.comparing.values_diff import changes, same
 from agentctl.records.copies import Place
 from agentctl.records.diffs import ABSENT, Change, Diff, MessageDiff, ToolCallDiff
 from agentctl.records.messages import Message, ToolCall
+from agentctl.records.rows import CheckpointRow
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.lineage import read_lineage
 from agentctl.stores.reading.state import read_values
@@ -25,7 +27,7 @@ class Tip:
     Attributes:
         place: Where it is.
         lineage: Ids of its parent chain, oldest first, its own last.
-        values: Inert channel values.
+        values: Inert channel values; of one that cannot be read, why and which bytes it is.
         interrupts: Pending questions, by the asking node's name in order.
     """
 
@@ -44,7 +46,21 @@ def read_tip(reader: Reader, thread: str, checkpoint: str, ns: str = "") -> Tip:
         for i, question in enumerate(task.interrupts):
             asked[f"{task.name}[{i}]"] = question.value
     place = Place(reader.info.url, thread, checkpoint, reader.info.profile)
-    return Tip(place, [row.id for row in lineage.rows], values.values, asked)
+    unread = _unread(reader, lineage.tip, values.unreadable)
+    return Tip(place, [row.id for row in lineage.rows], {**values.values, **unread}, asked)
+
+
+def _unread(reader: Reader, row: CheckpointRow, reasons: Mapping[str, str]) -> dict[str, object]:
+    """Returns what stands for values that cannot be read: equal where their bytes are, and nowhere else."""
+    if not reasons:
+        return {}
+    (stored,) = reader.stored(row.thread, row.ns, [row.id], channels=tuple(reasons))
+    unread: dict[str, object] = {}
+    for channel, reason in reasons.items():
+        value = stored.values.get(channel)
+        which = f"checkpoint {row.id}" if value is None else f"SHA-256 {sha256(value.data).hexdigest()[:12]}"
+        unread[channel] = {"$unreadable": f"{reason} ({which})"}
+    return unread
 
 
 def diff_tips(left: Tip, right: Tip) -> Diff:
