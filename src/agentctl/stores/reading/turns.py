@@ -53,11 +53,17 @@ def openings(rows: Sequence[CheckpointRow], messages: MessagesAt) -> Iterator[Op
         yield from _silent_openings(rows, messages)
 
 
-def openings_without_messages(rows: Sequence[CheckpointRow]) -> Iterator[Opening]:
-    """Yields the same for a branch that keeps no messages: each input begins a turn."""
-    if rows and rows[0].source != "input":
-        yield Opening(0, has_input=False)
-    yield from (Opening(at) for at, row in enumerate(rows) if row.source == "input")
+def openings_without_messages(rows: Sequence[CheckpointRow], *, whole_runs: bool = False) -> Iterator[Opening]:
+    """Yields the same for a branch that keeps no messages: each input begins a turn.
+
+    Args:
+        rows: The checkpoints of the branch, oldest first, with their metadata.
+        whole_runs: Whether a checkpoint that is all that is kept of a run begins one too.
+    """
+    finding = _Finding(rows, lambda at: ())
+    for at, row in enumerate(rows):
+        if row.source == "input" or at == 0 or (whole_runs and finding.stands_for_a_run(at)):
+            yield Opening(at, has_input=row.source == "input")
 
 
 def may_open(rows: Sequence[CheckpointRow]) -> Iterator[int]:
@@ -89,10 +95,9 @@ def new_messages(before: Sequence[Message], after: Sequence[Message]) -> tuple[M
 
 def _silent_openings(rows: Sequence[CheckpointRow], messages: MessagesAt) -> Iterator[Opening]:
     """Where no human says anything in the input, each input opens a turn; its messages are the graph's own."""
-    for at, row in enumerate(rows):
-        if row.source == "input" or at == 0:
-            held = messages(at) if row.source == "input" or row.parent else ()
-            yield Opening(at, held, len(held), has_input=row.source == "input")
+    for opening in openings_without_messages(rows):
+        held = messages(opening.at) if opening.has_input or rows[opening.at].parent else ()
+        yield Opening(opening.at, held, len(held), has_input=opening.has_input)
 
 
 @dataclass(frozen=True, slots=True)

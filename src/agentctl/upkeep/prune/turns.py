@@ -48,11 +48,16 @@ def read_turns(reader: Reader, lineage: Lineage) -> BranchTurns:
     try:
         log = read_log(reader, lineage)
     except DecodeError as error:
-        found = _numbered(list(openings_without_messages(lineage.rows)), lineage.rows)
-        return BranchTurns(found, f"every input counts as a turn, since messages cannot be read: {error.message}")
+        return BranchTurns(
+            _inputs(lineage), f"every input counts as a turn, since messages cannot be read: {error.message}"
+        )
     if not log.channel or log.channel.startswith("__"):
-        return BranchTurns(_numbered(list(openings_without_messages(lineage.rows)), lineage.rows))
+        return BranchTurns(_inputs(lineage))
     return BranchTurns(_numbered(list(openings(lineage.rows, _Held(log).messages)), lineage.rows))
+
+
+def _inputs(lineage: Lineage) -> tuple[BranchTurn, ...]:
+    return _numbered(list(openings_without_messages(lineage.rows, whole_runs=True)), lineage.rows)
 
 
 def _numbered(found: Sequence[Opening], rows: Sequence[CheckpointRow]) -> tuple[BranchTurn, ...]:
