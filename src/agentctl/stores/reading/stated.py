@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from agentctl.codec.values import decode
-from agentctl.records.rows import CheckpointRow, Stored, WriteRow
+from xxhash import xxh3_128_digest
+
+from agentctl.records.rows import CheckpointRow, WriteRow
 from agentctl.records.threads import UNKNOWN, Task
 from agentctl.stores.reading import layout
 from agentctl.stores.reading.lineage import Tree
@@ -63,9 +64,17 @@ class StatedSteps:
         children = {child for i in (*ids, *parents) for child in tree.children.get(i, ())}
         rows = {row.id: row for row in self.reader.rows(self.thread, self.ns, ids={*ids, *parents, *children})}
         read = self._read({*ids, *parents})
-        return [self._step(rows[i], rows, read, tree) for i in ids if i in rows]
+        updated = self._updated([rows[i] for i in ids if i in rows and rows[i].source == "update"])
+        return [self._step(rows[i], rows, read, tree, updated) for i in ids if i in rows]
 
-    def _step(self, row: CheckpointRow, rows: Mapping[str, CheckpointRow], read: _Read, tree: Tree) -> Step:
+    def _step(
+        self,
+        row: CheckpointRow,
+        rows: Mapping[str, CheckpointRow],
+        read: _Read,
+        tree: Tree,
+        updated: Mapping[str, tuple[str, ...]],
+    ) -> Step:
         parent = rows.get(row.parent or "")
         went_on = any(_follows(rows[child], row) for child in tree.children.get(row.id, ()) if child in rows)
         made_by = read.writes_on(parent.id) if parent is not None and _follows(row, parent) else NO_WRITES_STORED
@@ -76,7 +85,7 @@ class StatedSteps:
             tasks=read.tasks(row.id, results=self.results, went_on=went_on),
             wrote=wrote,
             as_node=as_node,
-            channels=self._channels(row, parent, made_by),
+            channels=updated.get(row.id) or _written(made_by),
             made_by=made_by.finished,
             writes=read.writes_on(row.id),
         )
@@ -94,17 +103,13 @@ class StatedSteps:
         made = [task.name for task in read.tasks(parent.id, results=False, went_on=True) if task.finished]
         return tuple(made) or (UNKNOWN,), None
 
-    def _channels(self, row: CheckpointRow, parent: CheckpointRow | None, made_by: CheckpointWrites) -> tuple[str, ...]:
-        """Returns the state channels that changed: those that tasks wrote, of an update those whose value differs."""
-        if made_by.finished:
-            return tuple(sorted({channel for task in made_by.finished for channel in task.outline.state}))
-        if row.source != "update":
-            return ()
-        ids = [row.id] if parent is None else [row.id, parent.id]
-        values = {stored.row.id: stored.values for stored in self.reader.stored(self.thread, self.ns, ids)}
-        after = values.get(row.id, {})
-        before = values.get(parent.id, {}) if parent is not None else {}
-        return tuple(sorted(name for name in after if not _same(after[name], before.get(name))))
+    def _updated(self, rows: Sequence[CheckpointRow]) -> Mapping[str, tuple[str, ...]]:
+        """Returns which channels each update changed: what it wrote is not stated, so values are compared."""
+        ids = sorted({id for row in rows for id in (row.id, row.parent) if id is not None}, reverse=True)
+        digests: dict[str, dict[str, bytes]] = {}
+        for stored in self.reader.stored(self.thread, self.ns, ids):
+            digests[stored.row.id] = {name: xxh3_128_digest(value.data) for name, value in stored.values.items()}
+        return {row.id: _differing(digests.get(row.id, {}), digests.get(row.parent or "", {})) for row in rows}
 
     def _read(self, ids: Collection[str]) -> _Read:
         stated = self.reader.stated(self.thread, self.ns, ids)
@@ -161,5 +166,9 @@ def _follows(row: CheckpointRow, parent: CheckpointRow) -> bool:
     return row.source == "loop" and row.step is not None and parent.step == row.step - 1
 
 
-def _same(left: Stored, right: Stored | None) -> bool:
-    return right is not None and (left == right or decode(left) == decode(right))
+def _written(made_by: CheckpointWrites) -> tuple[str, ...]:
+    return tuple(sorted({channel for task in made_by.finished for channel in task.outline.state}))
+
+
+def _differing(after: Mapping[str, bytes], before: Mapping[str, bytes]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in after if after[name] != before.get(name)))

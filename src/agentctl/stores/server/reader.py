@@ -58,7 +58,8 @@ class ServerReader:
     ) -> None:
         self.info = StoreInfo("server", url, profile)
         self._server = AgentServer(url, timeout_s=timeout_s)
-        self._warn = warn
+        self._tell = warn
+        self._told: set[str] = set()
         self._threads: dict[str, Raw | None] = {}
         self._kept: dict[str, _Kept] = {}
         self._lone: dict[tuple[str, str, str], State] = {}
@@ -170,6 +171,11 @@ class ServerReader:
     def close(self) -> None:
         """See `Reader.close`."""
         self._server.close()
+
+    def _warn(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
 
     def _head(self, thread: str) -> State | None:
         """Returns the newest state of the root namespace, without values."""
