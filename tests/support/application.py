@@ -72,7 +72,8 @@ class Application:
     @contextmanager
     def stock(self) -> Iterator[Any]:
         """Yields the graph on the stock saver of the store; its tools may act while it is open."""
-        graph = getattr(self.module, self.graph.rpartition(":")[2])
+        named = getattr(self.module, self.graph.rpartition(":")[2])
+        graph = named if hasattr(named, "invoke") else named()
         with stock_saver(self.store) as saver, self._live():
             yield graph.copy(update={"checkpointer": saver})
 

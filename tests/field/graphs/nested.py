@@ -64,8 +64,17 @@ def _visiting(checkpointer: Any) -> Any:
     return builder.add_conditional_edges("sub", lambda state: "count" if state["amount"] < 100 else END).compile()
 
 
+class Leaf(TypedDict):
+    number: int
+    log: Annotated[list[str], operator.add]
+
+
+def ask_leaf(state: Leaf) -> dict[str, Any]:
+    return {"log": [f"leaf {state['number']}: {interrupt(state['number'])}"]}
+
+
 def _split(state: Outer) -> list[Send]:
-    return [Send("sub", {"amount": amount, "inner": []}) for amount in (1, 2)]
+    return [Send("sub", {"number": number, "log": []}) for number in (1, 2)]
 
 
 _asking = _inner(scale=ten_fold, first=asks("first"), second=asks("second"), last=notes("last"))
@@ -77,10 +86,11 @@ gated = _outer(_gated)
 gated_in_a_call = _outer(_calls(_gated))
 kept = _visiting(True)
 not_kept = _visiting(None)
+_leaf = StateGraph(Leaf).add_sequence([("note", says("note")), ("ask", ask_leaf)]).add_edge(START, "note").compile()
 fanned = (
     StateGraph(Outer)
     .add_node("split", says("split"))
-    .add_node("sub", _inner(scale=notes("scale"), first=asks("first")).compile())
+    .add_node("sub", _leaf)
     .add_edge(START, "split")
     .add_conditional_edges("split", _split, ["sub"])
     .compile()
