@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from agentctl.records.faults import LayoutFacts, OrphanRows, TypeCount
+from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 
 _KEY: Final = ("thread_id", "checkpoint_ns", "checkpoint_id")
@@ -43,10 +44,12 @@ class SqliteAudit:
 
     Args:
         file: The open file.
+        keys: The rows that are seen of threads that are looked at as they stood at one moment.
     """
 
-    def __init__(self, file: Readable) -> None:
+    def __init__(self, file: Readable, keys: Mapping[str, ThreadKeys]) -> None:
         self._file = file
+        self._keys = keys
 
     def layout(self) -> LayoutFacts:
         """See `StoreAudit.layout`."""
@@ -58,8 +61,12 @@ class SqliteAudit:
 
     def orphans(self, thread: str, *, limit: int) -> Sequence[OrphanRows]:
         """See `StoreAudit.orphans`. SQLite keeps values inside checkpoints, so there are no blobs."""
-        found = self._fetch(_ORPHANS, (thread, limit))
-        return [OrphanRows("writes", ns, checkpoint_id, None, n) for ns, checkpoint_id, n in found]
+        keys = self._keys.get(thread)
+        return [
+            OrphanRows("writes", ns, checkpoint_id, None, n)
+            for ns, checkpoint_id, n in self._fetch(_ORPHANS, (thread, limit))
+            if keys is None or (ns, checkpoint_id) in keys.writes
+        ]
 
     def types(self, thread: str) -> Sequence[TypeCount]:
         """See `StoreAudit.types`."""

@@ -201,7 +201,7 @@ class SqliteReader:
         """See `agentctl.stores.audit.Auditable.audit`."""
         from agentctl.stores.sqlite.audit import SqliteAudit
 
-        return SqliteAudit(self._file)
+        return SqliteAudit(self._file, self.keys)
 
     def close(self) -> None:
         """See `Reader.close`."""
