@@ -285,6 +285,7 @@ class Following:
             events=tuple(self.events),
             case=self.case.name if self.case else "",
             commands=rendering.next_commands(self.graph.name, target, run, self._kept(), self._graph_flag()),
+            warnings=self.departure.warnings,
         )
 
     def _kept(self) -> list[str]:

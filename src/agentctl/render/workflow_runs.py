@@ -44,6 +44,7 @@ def plan_lines(verb: str, departure: Departure, plan: Plan) -> list[str]:
     lines += [f"  discards: {_question(asked)}" for asked in departure.discarded]
     if departure.dropped and not departure.discarded:
         lines.append(f"  does not go on: {names(departure.dropped)}, where the thread stopped")
+    lines += [f"  warning: {warning}" for warning in departure.warnings]
     return lines + lines_of_plan(replace(plan, interrupts=()), verb)[1:]
 
 

@@ -57,6 +57,7 @@ class Departure:
         discarded: Questions that nobody will answer, since input takes their place.
         answers: Answers by interrupt id.
         left: Questions that go on waiting.
+        warnings: What to know before it begins.
     """
 
     thread: str
@@ -67,6 +68,7 @@ class Departure:
     discarded: tuple[Question, ...] = ()
     answers: Mapping[str, object] = field(default_factory=dict)
     left: tuple[Question, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def is_new(self) -> bool:
@@ -105,11 +107,13 @@ def depart_with_input(
     if value is None and not at:
         raise NotFound(f"{thread} has nothing to go on with", hint="give it input: --input FILE")
     if value is None and waiting:
-        raise Refused(f"{thread} waits for an answer", hint=answer_command(target, waiting), candidates=waiting)
+        raise Refused(
+            f"{thread} waits for an answer", hint=answer_command(target, waiting, workflow), candidates=waiting
+        )
     if value is not None and waiting and not discard:
         raise Refused(
             f"{thread} waits for an answer, and new input would discard the question",
-            hint=f"answer it: {answer_command(target, waiting)}; or discard it: --discard-interrupt",
+            hint=f"answer it: {answer_command(target, waiting, workflow)}; or discard it: --discard-interrupt",
             candidates=waiting,
         )
     failed = stand.snapshot is not None and any(task.error is not None for task in stand.snapshot.tasks)
@@ -188,6 +192,7 @@ def taken_on(state: StateSnapshot | None) -> str:
     return str(answerer_of(state.metadata or {}, at))
 
 
-def answer_command(target: str, waiting: Sequence[Question]) -> str:
-    """Returns the command that answers what waits on a thread."""
-    return command("resume", target, *answer_words(waiting))
+def answer_command(target: str, waiting: Sequence[Question], workflow: str) -> str:
+    """Returns the command that answers what waits on a thread, with the graph where no file names it."""
+    graph = ("--graph", workflow) if ":" in workflow else ()
+    return command("resume", target, *answer_words(waiting), *graph)

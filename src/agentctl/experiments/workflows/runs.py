@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentctl.errors import NotFound, Refused, UsageError
 from agentctl.experiments.experiment import memory_store
+from agentctl.experiments.runs.graph_parts import tool_use
 from agentctl.experiments.runs.reports import report_run
 from agentctl.experiments.runs.resuming import Answered, Answers, never, resume_by_id
 from agentctl.experiments.runs.running import Limits, Listener, RunJob, in_event_loop, run_all
@@ -24,6 +25,7 @@ from agentctl.experiments.runs.savers import open_memory, open_saver
 from agentctl.experiments.workflows.callers import BY, thread_configurable
 from agentctl.experiments.workflows.claims import Claim, claim_answers
 from agentctl.experiments.workflows.departures import Departure, Stand, depart_with_answers, depart_with_input, taken_on
+from agentctl.experiments.workflows.open_calls import asked_in_turn, left_behind
 from agentctl.experiments.workflows.thread_locks import Holder, only_run
 from agentctl.experiments.workflows.waiting import find_answered
 from agentctl.records.copies import Place, command
@@ -247,7 +249,8 @@ def resume_workflow(
 def departure_with_input(workflow: Workflow, thread: str, value: object, stand: Stand, discard: bool) -> Departure:
     """Returns what `run` would begin with; see `depart_with_input`."""
     target = workflow.store.target(thread)
-    return depart_with_input(stand, thread, value, discard=discard, target=target, workflow=workflow.name)
+    departure = depart_with_input(stand, thread, value, discard=discard, target=target, workflow=workflow.name)
+    return replace(departure, warnings=tuple(left_behind(stand))) if departure.has_input else departure
 
 
 def departure_with_answers(
@@ -272,7 +275,10 @@ def departure_with_answers(
             hint=f"agentctl threads {workflow.store.profile}::" if workflow.store.profile else "agentctl threads",
         )
     target = workflow.store.target(thread)
-    return depart_with_answers(stand, thread, value, by_id, target=target, workflow=workflow.name, answered=answered)
+    departure = depart_with_answers(
+        stand, thread, value, by_id, target=target, workflow=workflow.name, answered=answered
+    )
+    return replace(departure, warnings=tuple(asked_in_turn(stand, tool_use(workflow.graph).nodes)))
 
 
 def read_stand(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) -> Stand:
