@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agentctl.testing import CliResult, run_cli
 from tests.catalog import config_of
@@ -85,6 +87,19 @@ class Application:
                     graph.invoke(value, config_of(thread) | {"max_concurrency": 1}, durability="sync")
                 except ValueError:
                     continue
+
+    def run_async(self, *inputs: object, thread: str = "t") -> None:
+        """Runs the graph for real in an event loop, once an input; the store is a SQLite file."""
+
+        async def run() -> None:
+            graph = getattr(self.module, self.graph.rpartition(":")[2])
+            async with AsyncSqliteSaver.from_conn_string(self.store) as saver:
+                for value in inputs:
+                    bound = graph.copy(update={"checkpointer": saver})
+                    await bound.ainvoke(value, config_of(thread), durability="sync")
+
+        with self._live():
+            asyncio.run(run())
 
     def state(self, thread: str = "t") -> Any:
         """Returns what stock LangGraph says of a thread."""
