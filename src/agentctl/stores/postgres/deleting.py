@@ -127,13 +127,13 @@ class PostgresDeleter:
     """
 
     def __init__(self, url: str, reader: Reader, *, schema: str | None = None) -> None:
+        if isinstance(reader, Auditable):
+            _require_known(reader)
         self._info = reader.info
         self._url = url
         self._database = PostgresDatabase(url)
         self._layout = self._database.read(lambda cursor: find_layout(cursor, schema))
         self._connection: psycopg.Connection[TupleRow] | None = None
-        if isinstance(reader, Auditable):
-            _require_known(reader)
 
     def threads(self, *, after: str | None, limit: int) -> Sequence[ThreadEnd]:
         """See `Deleter.threads`."""
