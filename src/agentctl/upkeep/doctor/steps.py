@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import Task
-from agentctl.stores.reading.layout import BRANCH, NOT_NODES
-from agentctl.upkeep.doctor.records import Finding, Findings, Head, Visit
+from agentctl.stores.reading.layout import BRANCH, NOT_NODES, is_state_channel
+from agentctl.upkeep.doctor.records import Finding, Findings, Head, Kept, Visit
+
+_ROUTES_APART_IN_FORMAT: Final = 3
+"""Formats before have channels for nodes among those of state."""
+_EMPTY_LISTS: Final = (b"\x90", b"[]")
 
 
 def task_failed(head: Head) -> Findings:
@@ -47,6 +52,36 @@ def route_lost(visit: Visit) -> Findings:
                 cause = f"{task.path.node or 'a task'} routed to {node}, which the graph did not have: nothing ran"
                 helps = visit.site.command("replay", visit.site.at(parent.row.id))
                 yield Finding("router_failed", parent.row.id, cause, helps, (parent.row.id, node))
+
+
+def write_lost(visit: Visit) -> Findings:
+    """Channels that a step changed, and that no write stored for the step names, although others are stored.
+
+    A run that dies before its step is over goes on without such a write. LangGraph.js on SQLite lost them where a
+    question had the same place (langgraphjs pull 2516).
+    """
+    parent = visit.ran_from_parent
+    if parent is None or not parent.writes.finished or visit.state.format < _ROUTES_APART_IN_FORMAT:
+        return
+    stored = (*parent.writes.finished, *parent.writes.updates, *((parent.writes.null,) if parent.writes.null else ()))
+    written = {write.channel for task in stored for write in task.writes}
+    lost = sorted(channel for channel in _changed(visit, parent) if channel not in written)
+    if lost:
+        cause = f"the step changed {', '.join(lost)}, and no stored write of {parent.row.id[-8:]} says so"
+        helps = visit.site.command("diff", visit.site.at(parent.row.id), visit.site.at(visit.row.id))
+        yield Finding("writes_missing", parent.row.id, cause, helps, (parent.row.id, "channels"))
+
+
+def _changed(visit: Visit, parent: Kept) -> Iterator[str]:
+    """Yields the state channels with another version and another value than the parent's.
+
+    A channel that a step empties by itself, as a Topic, is written by nobody.
+    """
+    for channel, digest in visit.kept.digests.items():
+        if is_state_channel(channel) and visit.state.values[channel].data not in _EMPTY_LISTS:
+            is_newer = visit.state.channel_versions.get(channel) != parent.channel_versions.get(channel)
+            if is_newer and digest != parent.digests.get(channel):
+                yield channel
 
 
 def writes_missing(visit: Visit) -> Findings:
@@ -134,5 +169,5 @@ def _first_line(error: str) -> str:
     return line if len(line) <= 160 else line[:157] + "..."
 
 
-VISIT_RULES: Final = (route_lost, writes_missing, join_wrong)
+VISIT_RULES: Final = (route_lost, write_lost, writes_missing, join_wrong)
 HEAD_RULES: Final = (task_failed, router_failed)
