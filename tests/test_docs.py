@@ -129,6 +129,8 @@ def test_every_document_is_as_the_page_says(cli: Cli) -> None:
             ("size",),
             ("size", AGENT, "--by", "field", "--threads-per-day", "10", "--retention", "30"),
             ("doctor", "--all"),
+            ("prune", "--keep-turns", "1"),
+            ("prune", EDITED, "--keep-turns", "1"),
             ("copy", AGENT),
             ("copy", AGENT, "--dry-run"),
             ("replay", f"{AGENT}@before:tools", "--check", CHECK),
