@@ -11,7 +11,7 @@ from agentctl.cli import options
 from agentctl.cli.experimenting import target_store
 from agentctl.cli.grouped import Where, expanded
 from agentctl.cli.opening import Opened, open_target
-from agentctl.cli.output import Answer, emit, progress
+from agentctl.cli.output import Answer, emit, progress, say
 from agentctl.config.stores import require_copyable
 from agentctl.errors import UsageError
 from agentctl.records.copies import CopyReport, Scope
@@ -56,6 +56,9 @@ def copy(
         raise UsageError(f"--only {only}", hint="one of: " + ", ".join(SCOPES))
     with open_target(env, target, where) as opened:
         report = _copy(opened, to, as_thread, scope, reason, dry_run)
+        if not env.is_terminal:
+            for text in report.warnings:
+                say(env, f"warning: {text}")
         emit(
             env,
             Answer(

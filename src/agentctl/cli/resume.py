@@ -13,6 +13,7 @@ from agentctl.cli.grouped import Where, WorkflowOptions, expanded
 from agentctl.cli.opening import Opened, open_target
 from agentctl.cli.workflows import Following, workflow
 from agentctl.errors import Refused, UsageError
+from agentctl.stores.copying import lacks
 
 
 @expanded
@@ -107,4 +108,5 @@ def _require_head(opened: Opened) -> str:
         raise Refused(
             f"{place} is not the head, and only the head can be resumed", hint=f"agentctl fork {place} --resume JSON"
         )
+    lacks.require_head(opened.reader, opened.thread)
     return head

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from agentctl.errors import Refused
 from agentctl.records.copies import command
 from agentctl.records.rows import CheckpointRow
-from agentctl.stores.base import StoreInfo
+from agentctl.stores.base import Reader, StoreInfo
 
 TO_REPLAY = "agentctl_lacks_to_replay"
 """Metadata: what is missing to execute the checkpoint's step again."""
@@ -37,3 +37,14 @@ def require(info: StoreInfo, rows: Iterable[CheckpointRow], key: str) -> None:
                 f"checkpoint {row.id} came from an Agent Server, which does not state {lack}: it can be shown, not run",
                 hint=f"start one step earlier: {command('replay', place)}; or read the server's database",
             )
+
+
+def require_head(reader: Reader, thread: str) -> None:
+    """Refuses to resume a thread itself where its newest checkpoints lack something.
+
+    Raises:
+        Refused: One of them lacks something; the message says what.
+    """
+    for ns in reader.namespaces(thread):
+        newest = [row.id for row in reader.rows(thread, ns, metadata=False)[:1]]
+        require(reader.info, reader.rows(thread, ns, ids=newest), TO_RESUME)

@@ -34,13 +34,7 @@ from agentctl.records.rows import CheckpointRow, MemoryItem, Stored, StoredCheck
 from agentctl.stores.base import Reader
 from agentctl.stores.copying import lacks
 from agentctl.stores.fetched import write_order
-from agentctl.stores.reading.layout import (
-    BRANCH,
-    NO_WRITES,
-    START,
-    TASKS,
-    parse_task_path,
-)
+from agentctl.stores.reading.layout import BRANCH, INPUT, INTERRUPT, NO_WRITES, START, TASKS, parse_task_path
 from agentctl.stores.stated import StatedTask, StatesTasks
 
 _TYPES: Final = "langgraph.types"
@@ -93,7 +87,8 @@ class StatedRows:
             yield replace(
                 stored,
                 row=space.marked(stored.row),
-                channel_versions={**space.versions[stored.row.id], **space.due_versions(stored.row.id)},
+                channel_versions=space.channel_versions(stored.row.id),
+                versions_seen=space.seen[stored.row.id],
                 values=values,
             )
 
@@ -215,13 +210,13 @@ class _Space:
 
     @cached_property
     def _followers(self) -> Mapping[str, str]:
-        """The checkpoint that the step of each one led to first."""
+        """The checkpoint that each one led to first: by its step, or by an update written as a task of it."""
         steps = {row.id: row.step for row in self.rows}
         found: dict[str, str] = {}
-        for row in self.rows:
-            parent_step = steps.get(row.parent or "")
-            if row.parent and row.source == "loop" and parent_step is not None and row.step == parent_step + 1:
-                found.setdefault(row.parent, row.id)
+        for source in ("loop", "update"):
+            for row in self.rows:
+                if row.parent and row.source == source and _is_next(row, steps.get(row.parent)):
+                    found.setdefault(row.parent, row.id)
         return found
 
     @cached_property
@@ -249,9 +244,23 @@ class _Space:
             found[TASKS] = pack(sends)
         return found
 
-    def due_versions(self, id: str) -> Mapping[str, str]:
-        """Returns the versions of the routing channels: no node has seen them."""
-        return {name: _version(self.ids[id]) for name in self.due(id)}
+    @cached_property
+    def seen(self) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
+        """The versions that the nodes that ran on the way to each checkpoint had seen, by node."""
+        found: dict[str, Mapping[str, Mapping[str, str]]] = {}
+        steps = {row.id: row.step for row in self.rows}
+        for row in self.rows:
+            seen = found.get(row.parent or "", {INPUT: {}})
+            if row.parent and row.source == "loop" and _is_next(row, steps.get(row.parent)):
+                version = _version(self.ids[row.parent])
+                seen = {**seen, **{task.name: _triggers(task, version) for task in self.tasks.get(row.parent, ())}}
+            found[row.id] = seen
+        return found
+
+    def channel_versions(self, id: str) -> Mapping[str, str]:
+        """Returns the versions of a checkpoint's channels; no node has seen those of what is due."""
+        routes = {name: version for seen in self.seen[id].values() for name, version in seen.items()}
+        return {**self.versions[id], **routes, **dict.fromkeys(self.due(id), _version(self.ids[id]))}
 
     def routes(self, id: str, value_bytes: int | None) -> Iterator[WriteRow]:
         """Yields where the step that ran from a checkpoint went on to, as writes of the first task that finished."""
@@ -305,16 +314,24 @@ class _Space:
         return pack(given)
 
 
+def _is_next(row: CheckpointRow, parent_step: int | None) -> bool:
+    return parent_step is not None and row.step == parent_step + 1
+
+
+def _triggers(task: StatedTask, version: str) -> Mapping[str, str]:
+    """Returns what a task that ran had seen; one that a Send made has seen nothing."""
+    if parse_task_path(task.path).kind != "pull":
+        return {}
+    return {START if task.name == START else BRANCH + task.name: version}
+
+
 def _made(write: WriteRow) -> WriteRow:
     """Returns a stated write with its value in the serializer's form."""
     if write.value is None:
         return write
     tree = _tree(write.value)
-    match write.channel, tree:
-        case ("__interrupt__", list(questions)):
-            tree = [_interrupt(question) for question in questions]
-        case ("__no_writes__", _):
-            tree = None
+    if write.channel == INTERRUPT and isinstance(tree, list):
+        tree = [_interrupt(question) for question in tree]
     value = pack(tree)
     return write._replace(value=value, n_bytes=len(value.data))
 
