@@ -108,7 +108,7 @@ def find_id(text: str, facts: Facts, ns: str) -> str:
 def _no_checkpoints(facts: Facts, ns: str) -> NotFound:
     others = facts.namespaces()
     if not others:
-        return NotFound(f"there is no thread {facts.thread}", hint="agentctl threads")
+        return NotFound(f"there is no thread {facts.thread} with checkpoints", hint="agentctl threads")
     where = f"namespace {ns}" if ns else "the root namespace"
     return NotFound(
         f"thread {facts.thread} has no checkpoints in {where}",
