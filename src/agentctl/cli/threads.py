@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from agentctl.cli import options
 from agentctl.cli.opening import open_stores
-from agentctl.cli.output import Answer, emit, say
+from agentctl.cli.output import Answer, emit, say, warn
 from agentctl.errors import UsageError
 from agentctl.records.threads import ThreadQuery, ThreadStatus
 from agentctl.render import threads as rendering
@@ -68,14 +69,23 @@ def threads(
         reader = stores.reader(profile.removesuffix("::"))
         found = list_threads(reader, query)
         where_from = str(reader.info)
+
+        def document() -> Mapping[str, object]:
+            items = found.items
+            for warning in found.warnings:
+                warn(env, warning)
+            return rendering.as_document(items, where_from, found.n_total, found.truncated)
+
         emit(
             env,
             Answer(
                 human=lambda width: rendering.human(found.items, where_from, found.truncated, env.now(), width),
                 plain=lambda: rendering.plain(found),
-                document=lambda: rendering.as_document(found.items, where_from, found.n_total, found.truncated),
+                document=document,
             ),
         )
+        for warning in () if env.as_json else found.warnings:
+            warn(env, warning)
         if grep:
             say(env, f"searched {found.n_read:,} of {found.n_total:,} threads, newest first")
 

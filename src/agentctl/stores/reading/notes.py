@@ -32,7 +32,9 @@ class Notes:
     def __init__(self, ids: Iterable[str]) -> None:
         self.ids = tuple(ids)
         self._short: Mapping[str, str] | None = None
-        self._lines: dict[str, list[str]] = {"missing": [], "dangling": [], "half_done": [], "damaged": []}
+        self._lines: dict[str, list[str]] = {
+            "missing": [], "dangling": [], "clocks": [], "half_done": [], "damaged": [],
+        }  # fmt: skip
         self._dropped: dict[str, int] = dict.fromkeys(self._lines, 0)
         self.edits: dict[str, CheckpointRow] = {}
         self.seen: set[str] = set()
@@ -53,6 +55,8 @@ class Notes:
             self._add("missing", f"{where}{parent}: {missing} steps not stored (durability exit)")
         if step.parent is None and (parent_id := tree.dangling(row.id)) is not None:
             self._add("dangling", f"the parent of {self.short(row.id)} is not stored here: {parent_id}")
+        if row.parent is not None and row.parent in tree.parents and row.id < row.parent:
+            self._add("clocks", f"{self.short(row.id)} came after its parent {self.short(row.parent)}: clocks differed")
         if line := half_done(step, went_on=bool(tree.children.get(row.id))):
             self._add("half_done", f"{self.short(row.id)}: {line}")
 

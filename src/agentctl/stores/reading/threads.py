@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from agentctl.records.rows import CheckpointRow, ThreadHead
 from agentctl.records.threads import ThreadQuery, ThreadStatus, ThreadSummary
@@ -15,6 +17,7 @@ from agentctl.stores.reading.steps import StepReader
 
 _RUN_KEYS = frozenset({"run_id", "trace_id", "langsmith_run_id", "langsmith_trace_id"})
 """Metadata keys that change with every run, so that a head row has only the last one."""
+_KEYS_SHOWN = 8
 
 
 class ThreadListing(Iterator[ThreadSummary]):
@@ -31,6 +34,9 @@ class ThreadListing(Iterator[ThreadSummary]):
         self._heads = reader.heads(metadata=bool(query.where))
         self._found: list[ThreadSummary] = []
         self._run_threads = {value: frozenset(reader.find_run(value)) for key, value in query.where if key in _RUN_KEYS}
+        self._keys: set[str] = set()
+        self._n_asked = 0
+        self._n_lacking: Counter[str] = Counter()
         self.n_total = len(self._heads)
         self.n_read = 0
 
@@ -45,6 +51,12 @@ class ThreadListing(Iterator[ThreadSummary]):
         for _ in self:
             pass
         return tuple(self._found)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know of the filters once the threads were iterated: keys that no thread that was looked at has."""
+        unknown = [key for key, n in self._n_lacking.items() if n == self._n_asked]
+        return tuple(f"no thread has metadata {key}{_meant(key, self._keys)}" for key in unknown)
 
     def __iter__(self) -> ThreadListing:
         return self
@@ -87,6 +99,8 @@ class ThreadListing(Iterator[ThreadSummary]):
 
     def _has_metadata(self, head: ThreadHead) -> bool:
         first: CheckpointRow | None = None
+        self._n_asked += 1
+        self._keys.update(head.head.metadata)
         for key, value in self._query.where:
             if key in _RUN_KEYS:
                 if head.thread not in self._run_threads[value]:
@@ -97,9 +111,18 @@ class ThreadListing(Iterator[ThreadSummary]):
                 # A row that somebody wrote by hand lacks the metadata of the application's runs.
                 first = first or _first_row(self._reader, head)
                 row = first
+            self._n_lacking[key] += key not in row.metadata
             if key not in row.metadata or not _is_as_text(row.metadata[key], value):
                 return False
         return True
+
+
+def _meant(key: str, known: Collection[str]) -> str:
+    """Returns the key that may have been meant, else some that there are."""
+    if alike := get_close_matches(key, known, n=1):
+        return f"; did you mean {alike[0]}?"
+    shown = ", ".join(sorted(known)[:_KEYS_SHOWN])
+    return f"; there is: {shown}" if shown else ""
 
 
 def list_threads(reader: Reader, query: ThreadQuery) -> ThreadListing:
