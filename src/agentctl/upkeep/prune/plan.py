@@ -11,7 +11,7 @@ from agentctl.records.prunes import Key, Removed, ThreadPrune
 from agentctl.records.rows import id_time
 from agentctl.records.threads import ThreadStatus
 from agentctl.stores.base import Reader
-from agentctl.stores.deleting import Deleter, RowWeight, ThreadEnd, ThreadMark
+from agentctl.stores.deleting import Deleter, Overtaken, RowWeight, ThreadEnd, ThreadMark
 from agentctl.stores.reading.ancestors import reads_sends_of_parent
 from agentctl.stores.reading.layout import INTERRUPT, TASKS
 from agentctl.stores.reading.lineage import read_tree
@@ -79,7 +79,11 @@ class Planning:
     request: PruneRequest
 
     def plan(self, end: ThreadEnd) -> ThreadPlan | None:
-        """Returns what is done with a thread, None where nothing goes and nothing is to be told."""
+        """Returns what is done with a thread, None where nothing goes and nothing is to be told.
+
+        Raises:
+            Overtaken: The thread was written to while it was read.
+        """
         # Read first, so that whatever is written from here on makes a difference to it.
         mark = self.deleter.mark(end.thread)
         standing = _standing(self.reader, end.thread)
@@ -98,6 +102,8 @@ class Planning:
         if reason:
             return ThreadPlan(report)
         weights = {weight.key: weight for weight in self.deleter.weights(end.thread)}
+        if not weights and not self.deleter.n_rows(end.thread):
+            return None  # another program has taken the thread away since it was listed
         stored = _Stored(mark, weights)
         return self._whole(report, stored) if self.request.delete else self._thinned(report, stored)
 
@@ -106,13 +112,16 @@ class Planning:
         batches: tuple[tuple[Key, ...], ...] = ((),)
         if goes.n_rows > self.request.batch_rows or goes.n_bytes > _BATCH_BYTES:
             shape = read_shape(self.reader, report.thread)
-            known = [key for id in shape.children_first() for key in shape.unit(id)]
+            ordered = (key for id in shape.children_first() for key in shape.unit(id))
+            known = [key for key in ordered if key in stored.weights]
             rest = sorted(stored.weights.keys() - set(known), reverse=True)
             batches = tuple(_batches([*rest, *known], stored.weights, self.request.batch_rows))
         return ThreadPlan(replace(report, goes=goes), stored.mark, stored.weights, (), batches, whole=True)
 
     def _thinned(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan | None:
         shape = read_shape(self.reader, report.thread)
+        if shape.rows.keys() != {key for key, weight in stored.weights.items() if weight.is_stored}:
+            raise Overtaken("the thread was written to while it was read")
         keeping = choose(self.reader, shape, self.request)
         needs = with_needed(self.reader, shape, keeping.ids, snapshot=self.request.snapshot)
         going = [key for id in shape.children_first() if id not in needs.kept for key in shape.unit(id)]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from agentctl.errors import AgentctlError
-from agentctl.records.prunes import PruneTally, ThreadPrune
+from agentctl.errors import AgentctlError, DecodeError
+from agentctl.records.copies import command
+from agentctl.records.prunes import PruneAction, PruneTally, ThreadPrune
 from agentctl.records.rows import id_time
 from agentctl.stores.base import Reader
-from agentctl.stores.deleting import Deleter, ThreadEnd
+from agentctl.stores.deleting import Deleter, Overtaken, ThreadEnd
 from agentctl.upkeep.prune.execution import Execution, Pause
-from agentctl.upkeep.prune.plan import Planning
+from agentctl.upkeep.prune.plan import Planning, ThreadPlan
 from agentctl.upkeep.prune.request import PruneRequest
 
 _THREADS_PER_READ: Final = 200
+_N_ATTEMPTS: Final = 3
 
 Progress = Callable[[int], None]
 """Told how many threads have been looked at."""
@@ -80,13 +83,35 @@ class Pruning:
     def _pruned(self, end: ThreadEnd) -> ThreadPrune | None:
         """Returns what was done with one thread. What is wrong with one does not keep the others from being pruned."""
         try:
-            plan = Planning(self.reader, self.deleter, self.request).plan(end)
+            plan = self._plan(end)
             if plan is None:
                 return None
             return Execution(self.reader, self.deleter, self.pause).run(plan) if self.apply else plan.report
+        except Overtaken:
+            action: PruneAction = "delete" if self.request.delete else "thin"
+            told = ThreadPrune(end.thread, action, id_time(end.newest), n_checkpoints=end.n_checkpoints)
+            return replace(told, outcome="overtaken", notes=("it is written to all the while; it is left as it was",))
         except AgentctlError as error:
             if self.request.thread is not None:
                 raise
-            return ThreadPrune(
-                end.thread, "skip", id_time(end.newest), n_checkpoints=end.n_checkpoints, reason=error.message
-            )
+            skipped = ThreadPrune(end.thread, "skip", id_time(end.newest), n_checkpoints=end.n_checkpoints)
+            return replace(skipped, reason=error.message)
+
+    def _plan(self, end: ThreadEnd) -> ThreadPlan | None:
+        """Plans a thread, again where it was written to meanwhile.
+
+        Raises:
+            Overtaken: It was each time.
+            DecodeError: SQLite holds anything in any column, and this thread has what cannot be taken for rows.
+        """
+        planning = Planning(self.reader, self.deleter, self.request)
+        try:
+            for _ in range(_N_ATTEMPTS - 1):
+                with suppress(Overtaken):
+                    return planning.plan(end)
+            return planning.plan(end)
+        except (TypeError, ValueError, AttributeError, LookupError) as error:
+            raise DecodeError(
+                f"rows of {end.thread} hold what no saver writes: {type(error).__name__}: {error}",
+                hint=command("doctor", self.reader.info.target(end.thread)),
+            ) from error
