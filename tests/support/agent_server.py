@@ -230,7 +230,7 @@ def _lay_out(folder: Path, has_saver: bool) -> None:
     if has_saver:
         config["checkpointer"] = {"path": "./cp.py:make"}
     (folder / "langgraph.json").write_text(json.dumps(config), "utf-8")
-    for file in SERVED.glob("*.py"):
+    for file in (SERVED / "graph.py", SERVED / "cp.py"):
         shutil.copy(file, folder)
 
 

@@ -1,0 +1,1 @@
+"""What the Agent Server of the tests is started with."""
