@@ -6,7 +6,7 @@ it states is shown as stated.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from agentctl.stores.base import Reader
@@ -42,6 +42,10 @@ class StatesTasks(Reader, Protocol):
         """Says whether the store has a thread, without reading its checkpoints."""
         ...
 
+    def names(self) -> Sequence[str]:
+        """Returns the ids of all threads, the one that was written to last first, without reading their heads."""
+        ...
+
     def cut(self, thread: str, ns: str) -> str | None:
         """Returns why the checkpoints of a namespace that the store lists are not all there were, None where they are.
 
@@ -53,6 +57,11 @@ class StatesTasks(Reader, Protocol):
 def holds(reader: Reader, thread: str) -> bool:
     """Says whether a store has a thread."""
     return reader.holds(thread) if isinstance(reader, StatesTasks) else bool(reader.namespaces(thread))
+
+
+def thread_names(reader: Reader) -> Sequence[str]:
+    """Returns the ids of the threads of a store that have a root graph, newest first."""
+    return reader.names() if isinstance(reader, StatesTasks) else [h.thread for h in reader.heads(metadata=False)]
 
 
 def is_cut(reader: Reader, thread: str, ns: str) -> bool:

@@ -97,7 +97,7 @@ class AgentServer:
         select: Sequence[str],
         metadata: Mapping[str, str] | None = None,
     ) -> Sequence[Raw]:
-        """Returns one page of a namespace's states, newest first.
+        """Returns one page of a namespace's states, newest first; nothing where the server knows no such namespace.
 
         Args:
             thread: Thread id.
@@ -108,18 +108,23 @@ class AgentServer:
             select: Fields wanted; servers that do not know the option send all of them.
             metadata: Only states with these values.
         """
-        found = self._ask(
-            "read the history",
-            lambda client: client.threads.get_history(
+        try:
+            found = self._ask(
+                "read the history",
+                lambda client: client.threads.get_history(
+                    thread,
+                    limit=limit,
+                    before={"configurable": {"checkpoint_id": before}} if before else None,  # type: ignore[arg-type]
+                    checkpoint=_checkpoint(thread_id=thread, checkpoint_ns=ns) if ns else None,
+                    select=list(select),
+                    metadata=metadata,
+                ),
                 thread,
-                limit=limit,
-                before={"configurable": {"checkpoint_id": before}} if before else None,  # type: ignore[arg-type]
-                checkpoint=_checkpoint(thread_id=thread, checkpoint_ns=ns) if ns else None,
-                select=list(select),
-                metadata=metadata,
-            ),
-            thread,
-        )
+            )
+        except NotFound:
+            if ns:
+                return ()
+            raise
         return self._objects(found)
 
     def history_by_address(self, thread: str, *, limit: int, before: str) -> Sequence[Raw]:

@@ -16,7 +16,7 @@ ReadHead = Callable[[str], State | None]
 
 
 class Heads(Sequence[ThreadHead]):
-    """One head a thread, the thread that was updated last first; each costs a request when it is taken.
+    """One head a thread, in the order of the threads; each costs a request when it is taken.
 
     Metadata is the thread's own and that of its head. A thread on which nothing ran has a head without an id. How many
     checkpoints a thread has takes reading all of them, so it is not counted.
@@ -27,7 +27,7 @@ class Heads(Sequence[ThreadHead]):
     """
 
     def __init__(self, threads: Sequence[Raw], read: ReadHead) -> None:
-        self._threads = newest_first(threads)
+        self._threads = threads
         self._read = read
 
     def __len__(self) -> int:

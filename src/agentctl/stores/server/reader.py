@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
+from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import in_chunks
 from agentctl.stores.fetched import write_order
@@ -66,12 +67,7 @@ class ServerReader:
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Lists the threads; each head is read when it is taken, and checkpoints not counted."""
-        threads = list_threads(self._server)
-        self._threads.update(threads)
-        n_busy = sum(raw.get("status") == "busy" for raw in threads.values())
-        if n_busy:
-            self._warn(f"{n_busy} of {len(threads)} threads are busy: a run is writing to them")
-        return Heads(list(threads.values()), self._head)
+        return Heads(self._all_threads(), self._head)
 
     def namespaces(self, thread: str) -> Sequence[str]:
         """See `Reader.namespaces`. A server lists none: those that tasks name, and where a tool ran one, are tried."""
@@ -142,6 +138,10 @@ class ServerReader:
                 self._warn(f"thread {thread} is busy: a run is writing to it, and this is how it stands now")
         return self._threads[thread] is not None
 
+    def names(self) -> Sequence[str]:
+        """See `StatesTasks.names`."""
+        return [str(raw["thread_id"]) for raw in self._all_threads()]
+
     def cut(self, thread: str, ns: str) -> str | None:
         """See `StatesTasks.cut`."""
         return listed.cut if (listed := self._of(thread).listed.get(ns)) else None
@@ -150,15 +150,10 @@ class ServerReader:
         """See `Reader.find_run`. Asks the threads that were updated last, up to 200; runs have UUIDs, as threads do."""
         if not is_thread_id(run_id):
             return ()
-        threads = [str(raw["thread_id"]) for raw in newest_first(list_threads(self._server).values())]
+        threads = self.names()
         if len(threads) > _RUN_THREADS:
             self._warn(f"run {run_id} was looked for in the {_RUN_THREADS} newest of {len(threads)} threads")
-        wanted = {"run_id": run_id}
-        return sorted(
-            thread
-            for thread in threads[:_RUN_THREADS]
-            if self._server.history(thread, "", limit=1, select=_WITHOUT_TASKS, metadata=wanted)
-        )
+        return sorted(thread for thread in threads[:_RUN_THREADS] if self._ran(thread, run_id))
 
     def memory(self, prefix: tuple[str, ...] = ()) -> Sequence[MemoryItem]:
         """Returns nothing: the memory store of a server is not read."""
@@ -166,11 +161,26 @@ class ServerReader:
 
     def sizes(self) -> ServerSizes:
         """Returns what tells how much threads take; see `agentctl.stores.sizes.Measurable`."""
-        return ServerSizes(self._server, lambda: list(list_threads(self._server)))
+        return ServerSizes(self._server, self.names)
 
     def close(self) -> None:
         """See `Reader.close`."""
         self._server.close()
+
+    def _all_threads(self) -> Sequence[Raw]:
+        """Returns what the server says of each thread, the one that was updated last first."""
+        threads = list_threads(self._server)
+        self._threads.update(threads)
+        n_busy = sum(raw.get("status") == "busy" for raw in threads.values())
+        if n_busy:
+            self._warn(f"{n_busy} of {len(threads)} threads are busy: a run is writing to them")
+        return newest_first(threads.values())
+
+    def _ran(self, thread: str, run_id: str) -> bool:
+        """Says whether a run was on a thread, also to a server that does not filter by metadata."""
+        found = self._server.history(thread, "", limit=1, select=_WITHOUT_TASKS, metadata={"run_id": run_id})
+        states = (parse_state(raw, thread, "") for raw in found)
+        return any(bookkeeping.names_run(state.row.metadata, run_id) for state in states if state is not None)
 
     def _warn(self, text: str) -> None:
         if text not in self._told:

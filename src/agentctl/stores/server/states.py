@@ -20,17 +20,8 @@ from agentctl.stores.bookkeeping import json_value
 from agentctl.stores.reading.layout import END, ERROR, INTERRUPT, NO_WRITES
 from agentctl.stores.stated import StatedTask
 
-WITHOUT_VALUES: Final = (
-    "checkpoint",
-    "parent_checkpoint",
-    "metadata",
-    "created_at",
-    "next",
-    "tasks",
-    "checkpoint_id",
-    "parent_checkpoint_id",
-)
-"""Fields of a state but for its values."""
+WITHOUT_VALUES: Final = ("checkpoint", "parent_checkpoint", "metadata", "created_at", "tasks")
+"""The fields of a state that are read, but for its values."""
 
 _ERROR_IDX: Final = -1
 _INTERRUPT_IDX: Final = -3

@@ -16,7 +16,7 @@ from agentctl.stores.audit import Auditable, StoreAudit
 from agentctl.stores.base import Reader
 from agentctl.stores.moments import at_one_moment
 from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
-from agentctl.stores.stated import StatesTasks
+from agentctl.stores.stated import StatesTasks, thread_names
 from agentctl.upkeep.doctor import calls, rows, steps, tables, tree, values
 from agentctl.upkeep.doctor.codes import CODES
 from agentctl.upkeep.doctor.heads import read_head
@@ -85,7 +85,7 @@ class Examination:
 
     def names(self) -> Sequence[str]:
         """Returns the threads of the store: those with a root graph newest first, then the others."""
-        found = [head.thread for head in self.reader.heads(metadata=False)]
+        found = list(thread_names(self.reader))
         if isinstance(self.reader, Auditable):
             found += self.reader.audit().headless()
         return found
