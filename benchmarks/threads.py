@@ -1,10 +1,12 @@
 """Seeded threads for the benchmarks, made by running a real graph with the stock savers.
 
-`chat`: a window of 40 messages of 200 bytes at every checkpoint. `growing`: one more message of 200 bytes a step.
+`chat`: a window of 40 messages of 200 bytes at every checkpoint. `short`: the same of 2 messages. `growing`: one more
+message of 200 bytes a step.
 
 Usage: python -m benchmarks.threads STORE make KIND THREAD N_CHECKPOINTS
                                           branches THREAD N_MESSAGES     (prints both ids)
-                                          lengthen SOURCE THREAD TIMES   (SQLite)
+                                          heavy THREAD MEGABYTES         (one message is that large)
+                                          lengthen SOURCE THREAD TIMES
                                           multiply SOURCE TIMES
 """
 
@@ -18,6 +20,7 @@ from contextlib import closing
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
+import psycopg
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
@@ -25,7 +28,8 @@ from langgraph.graph.message import add_messages
 
 from benchmarks.stock import open_saver
 
-N_WINDOW = 40
+WINDOWS = {"chat": 40, "short": 2}
+"""How many messages the state of a kind holds."""
 N_BYTES = 200
 
 
@@ -53,11 +57,12 @@ def _message(number: int) -> AnyMessage:
 
 
 def build(kind: str) -> StateGraph[Any, Any, Any, Any]:
-    """Returns the graph of `chat` or `growing`: two nodes that take turns until no step is left."""
+    """Returns the graph of a kind: two nodes that take turns until no step is left."""
+    n_window = WINDOWS.get(kind, 0)
 
     def window(state: Window) -> dict[str, Any]:
         number = state["left"]
-        return {"messages": [*state["messages"], _message(number)][-N_WINDOW:], "left": number - 1}
+        return {"messages": [*state["messages"], _message(number)][-n_window:], "left": number - 1}
 
     def growing(state: Growing) -> dict[str, Any]:
         return {"messages": [_message(state["left"])], "left": state["left"] - 1}
@@ -65,8 +70,8 @@ def build(kind: str) -> StateGraph[Any, Any, Any, Any]:
     def onward(name: str) -> Any:
         return lambda state: name if state["left"] > 0 else END
 
-    node = window if kind == "chat" else growing
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(Window if kind == "chat" else Growing)
+    node = window if n_window else growing
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(Window if n_window else Growing)
     graph.add_node("agent", node)
     graph.add_node("tools", node)
     graph.add_edge(START, "agent")
@@ -78,7 +83,7 @@ def build(kind: str) -> StateGraph[Any, Any, Any, Any]:
 def make_thread(saver: BaseCheckpointSaver[Any], kind: str, thread: str, n_checkpoints: int) -> None:
     """Writes a thread of about `n_checkpoints` checkpoints."""
     graph = build(kind).compile(checkpointer=saver)
-    first = [_message(10_000_000 + i) for i in range(N_WINDOW if kind == "chat" else 1)]
+    first = [_message(10_000_000 + i) for i in range(WINDOWS.get(kind, 1))]
     config: Any = {"configurable": {"thread_id": thread}, "recursion_limit": n_checkpoints + 10}
     graph.invoke({"messages": first, "left": n_checkpoints - 2}, config, durability="sync")
 
@@ -97,8 +102,57 @@ def make_branches(saver: BaseCheckpointSaver[Any], thread: str, n_messages: int)
     return left["configurable"]["checkpoint_id"], right["configurable"]["checkpoint_id"]
 
 
-def lengthen(path: str, source: str, thread: str, times: int) -> None:
-    """Makes a thread of a SQLite file `times` as long as `source`, by copying its rows with later ids."""
+def make_heavy(saver: BaseCheckpointSaver[Any], thread: str, n_megabytes: int) -> None:
+    """Writes a thread in which one message of two is very large; it is gone again before the newest checkpoint."""
+    graph = build("short").compile(checkpointer=saver)
+    config: Any = {"configurable": {"thread_id": thread}}
+    for text in ("small", "x" * (n_megabytes * 1_000_000), "small", "small", "small"):
+        update = {"messages": [HumanMessage(text, id="m-0"), AIMessage("noted", id="m-1")], "left": 0}
+        graph.update_state(config, update, as_node="agent")
+
+
+def lengthen(store: str, source: str, thread: str, times: int) -> None:
+    """Makes a thread `times` as long as `source`, by copying its rows with later ids."""
+    if store.startswith("postgresql://"):
+        _lengthen_in_postgres(store, source, thread, times)
+    else:
+        _lengthen_in_file(store, source, thread, times)
+
+
+_LATER = "lpad(to_hex(('x' || left({0}, 8))::bit(32)::int + %(turn)s), 8, '0') || substr({0}, 9)"
+
+
+def _lengthen_in_postgres(url: str, source: str, thread: str, times: int) -> None:
+    """Copies the blobs once: their versions are the same in every turn."""
+    later, later_parent = _LATER.format("checkpoint_id"), _LATER.format("parent_checkpoint_id")
+    columns = {table: ", ".join(names) for table, names in POSTGRES_TABLES.items()}
+    with psycopg.connect(url) as connection:
+        names = columns["checkpoint_blobs"]
+        connection.execute(
+            f"INSERT INTO checkpoint_blobs (thread_id, {names}) SELECT %s, {names} FROM checkpoint_blobs"
+            " WHERE thread_id = %s",
+            (thread, source),
+        )
+        for turn in range(times):
+            given = {"thread": thread, "source": source, "turn": turn}
+            connection.execute(
+                f"INSERT INTO checkpoints (thread_id, {columns['checkpoints']}) SELECT %(thread)s, checkpoint_ns,"
+                f" {later}, coalesce({later_parent}, (SELECT max(checkpoint_id) FROM checkpoints"
+                " WHERE thread_id = %(thread)s)), type, checkpoint, metadata FROM checkpoints"
+                " WHERE thread_id = %(source)s",
+                given,
+            )
+            connection.execute(
+                f"INSERT INTO checkpoint_writes (thread_id, {columns['checkpoint_writes']}) SELECT %(thread)s,"
+                f" checkpoint_ns, {later}, task_id, task_path, idx, channel, type, blob FROM checkpoint_writes"
+                " WHERE thread_id = %(source)s",
+                given,
+            )
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+
+
+def _lengthen_in_file(path: str, source: str, thread: str, times: int) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         tip: str | None = None
         for turn in range(times):
@@ -121,21 +175,21 @@ def lengthen(path: str, source: str, thread: str, times: int) -> None:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-_TABLES = {
+TABLES = {
     "checkpoints": ("checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "type", "checkpoint", "metadata"),
     "writes": ("checkpoint_ns", "checkpoint_id", "task_id", "task_path", "idx", "channel", "type", "value"),
 }
-_POSTGRES_TABLES = {
-    "checkpoints": _TABLES["checkpoints"],
+POSTGRES_TABLES = {
+    "checkpoints": TABLES["checkpoints"],
     "checkpoint_blobs": ("checkpoint_ns", "channel", "version", "type", "blob"),
-    "checkpoint_writes": (*_TABLES["writes"][:-1], "blob"),
+    "checkpoint_writes": (*TABLES["writes"][:-1], "blob"),
 }
 
 
 def multiply(store: str, source: str, times: int) -> None:
     """Copies a thread's rows under `times` other names, SOURCE-1 and so on."""
     is_postgres = store.startswith("postgresql://")
-    mark, tables = ("%s", _POSTGRES_TABLES) if is_postgres else ("?", _TABLES)
+    mark, tables = ("%s", POSTGRES_TABLES) if is_postgres else ("?", TABLES)
     with open_saver(store) as saver:
         run = saver.conn.execute
         for number in range(1, times + 1):
@@ -166,6 +220,9 @@ def main() -> None:
         case ["branches", thread, n_messages]:
             with open_saver(store) as saver:
                 print(*make_branches(saver, thread, int(n_messages)))
+        case ["heavy", thread, n_megabytes]:
+            with open_saver(store) as saver:
+                make_heavy(saver, thread, int(n_megabytes))
         case ["lengthen", source, thread, times]:
             lengthen(store, source, thread, int(times))
         case ["multiply", source, times]:

@@ -1,0 +1,90 @@
+"""One copy of a thread, by agentctl or by bare SQL, in a process of its own; prints what it took.
+
+Usage: python -m benchmarks.copies agentctl|bare SOURCE TARGET THREAD
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from uuid import uuid4
+
+import psycopg
+
+from benchmarks.threads import POSTGRES_TABLES, TABLES
+
+
+def by_agentctl(source: str, target: str, thread: str, name: str) -> tuple[float, float]:
+    """Returns the seconds until the last row was written, and those until all were compared and committed."""
+    from agentctl.stores.copying.execute import copy
+    from agentctl.stores.copying.selection import for_copy
+    from agentctl.stores.open import open_reader, open_writer
+
+    with closing(open_reader(source)) as reader, closing(open_writer(target)) as writer:
+        began = time.perf_counter()
+        written = began
+
+        def note(done: int, total: int) -> None:
+            nonlocal written
+            written = time.perf_counter()
+
+        head = reader.rows(thread, metadata=False)[0].id
+        copy(reader, writer, [for_copy(reader, thread, "", head, "all", name)], on_progress=note)
+        return written - began, time.perf_counter() - written
+
+
+def bare(source: str, target: str, thread: str, name: str) -> float:
+    """Returns the seconds that the same rows take by `INSERT ... SELECT`, or by COPY to another database."""
+    if not source.startswith("postgresql://"):
+        return _between_files(source, target, thread, name)
+    with psycopg.connect(target) as writing, psycopg.connect(source) as reading:
+        began = time.perf_counter()
+        for table, columns in POSTGRES_TABLES.items():
+            names = ", ".join(columns)
+            selected = f"SELECT %s::text, {names} FROM {table} WHERE thread_id = %s"
+            if source == target:
+                writing.execute(f"INSERT INTO {table} (thread_id, {names}) {selected}", (name, thread))
+                continue
+            with (
+                reading.cursor().copy(f"COPY ({selected}) TO STDOUT (FORMAT BINARY)", (name, thread)) as rows,
+                writing.cursor().copy(f"COPY {table} (thread_id, {names}) FROM STDIN (FORMAT BINARY)") as into,
+            ):
+                for block in rows:
+                    into.write(block)
+        writing.commit()
+        return time.perf_counter() - began
+
+
+def _between_files(source: str, target: str, thread: str, name: str) -> float:
+    with closing(sqlite3.connect(target)) as connection:
+        connection.execute("ATTACH ? AS source", (source,))
+        began = time.perf_counter()
+        for table, columns in TABLES.items():
+            names = ", ".join(columns)
+            connection.execute(
+                f"INSERT INTO main.{table} (thread_id, {names}) SELECT ?, {names} FROM source.{table}"
+                " WHERE thread_id = ?",
+                (name, thread),
+            )
+        connection.commit()
+        return time.perf_counter() - began
+
+
+def main() -> None:
+    """Makes one copy under a new name."""
+    way, source, target, thread = sys.argv[1:]
+    name = f"{thread}-{uuid4().hex}"
+    if way == "agentctl":
+        seconds, verify_s = by_agentctl(source, target, thread, name)
+    else:
+        seconds, verify_s = bare(source, target, thread, name), 0.0
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "verify_s": verify_s, "peak_mb": peak_mb}))
+
+
+if __name__ == "__main__":
+    main()
