@@ -64,17 +64,17 @@ def test_f1_two_questions_are_answered_in_one_command(either: Debug) -> None:
     assert sorted(either.values("t")["log"]) == [["legal?", "to legal?"], ["risk?", "to risk?"]]
 
 
-def test_f2_an_answer_to_a_question_that_does_not_wait_is_refused_and_nothing_is_written(either: Debug) -> None:
-    asked = either.start("pair_graph", "t")
-    before = either("history", "debug::t").json["items"]
+def test_f2_an_answer_to_a_question_that_does_not_wait_is_refused_and_nothing_is_written(debug: Debug) -> None:
+    asked = debug.start("pair_graph", "t")
+    before = debug("history", "debug::t").json["items"]
 
-    refused = either.resume("pair_graph", "t", "--map", f"{'0' * 32}=1")
+    refused = debug.resume("pair_graph", "t", "--map", f"{'0' * 32}=1")
 
     assert refused.code == 2
     error = refused.json["error"]
     assert error["message"] == f"t has no waiting question {'0' * 32}"
     assert error["hint"] == "waiting: " + ", ".join(one["id"] for one in asked)
-    assert either("history", "debug::t").json["items"] == before
+    assert debug("history", "debug::t").json["items"] == before
 
 
 def test_f3_one_value_for_several_questions_is_refused_with_their_ids_nodes_and_texts(debug: Debug) -> None:
@@ -120,6 +120,19 @@ def test_f7_tools_that_run_again_after_an_answer_are_not_called_for_real(debug: 
     assert (resumed.code, resumed.json["status"], RAN) == (5, "blocked", [])
 
 
+def test_a_result_given_in_place_of_an_answer_leaves_no_question(debug: Debug, tmp_path: Path) -> None:
+    source = tmp_path / "prod" / "prod.sqlite"
+    source.parent.mkdir()
+    build_thread(field_asking.tools_graph, source, "t", {"messages": [("user", "hi")]})
+    given = [f'--answer=c{number}="result {number}"' for number in (1, 2, 3)]
+
+    forked = debug("fork", "t", "--store", str(source), "--graph", f"{field_asking.FILE}:tools_graph", *given)
+
+    assert (forked.code, forked.json["next"]) == (0, ["agent"])
+    assert forked.json["runs"][0]["reply"] == "result 1 result 2 result 3"
+    assert debug("doctor", "debug::t.fork-1").json["items"] == []
+
+
 def test_f6_answers_reach_the_tools_that_asked_however_slow_these_are(debug: Debug) -> None:
     effects = ("--effect", "slow=state", "--effect", "fast=state")
     asked = debug.start("sends_graph", "t", '{"messages": [["user", "hi"]]}', *effects)
@@ -143,13 +156,13 @@ def test_f8_a_task_that_finished_before_the_question_of_a_subgraph_is_not_run_ag
     assert either.values("t")["log"] == ["fetched", "yes"]
 
 
-def test_f9_null_is_an_answer(either: Debug) -> None:
-    either.start("line_graph", "t")
+def test_f9_null_is_an_answer(debug: Debug) -> None:
+    debug.start("line_graph", "t")
 
-    done = either.resume("line_graph", "t", "--value", "null")
+    done = debug.resume("line_graph", "t", "--value", "null")
 
     assert (done.code, done.json["status"]) == (0, "done")
-    assert either.values("t")["log"] == ["work", ["go on?", None]]
+    assert debug.values("t")["log"] == ["work", ["go on?", None]]
 
 
 @pytest.mark.parametrize(

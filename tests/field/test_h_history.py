@@ -20,7 +20,7 @@ from tests.support.damage import DAMAGED, Rows, postgres_rows, sqlite_rows
 from tests.support.damaging import rename
 from tests.support.postgres import new_database
 
-LONG = 12
+LONG = 7
 """Rounds of the long thread."""
 
 
@@ -160,7 +160,7 @@ def test_h7_the_head_is_read_by_the_same_few_rows_however_long_the_thread_is(row
             read_checkpoint(Counting(), thread, "", head)  # type: ignore[arg-type]
         return n
 
-    assert len(ids(rows, "long")) > 5 * len(ids(rows, "line"))
+    assert len(ids(rows, "long")) > 4 * len(ids(rows, "line"))
     assert n_read("long") == n_read("line")
 
 
