@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from agentctl.errors import NotFound
 from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
 from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
@@ -188,8 +189,12 @@ class ServerReader:
             self._tell(text)
 
     def _head(self, thread: str) -> State | None:
-        """Returns the newest state of the root namespace, without values."""
-        raw = next(iter(self._server.history(thread, "", limit=1, select=WITHOUT_VALUES)), None)
+        """Returns the newest state of the root namespace, without values; None of a thread that has gone since."""
+        try:
+            raw = next(iter(self._server.history(thread, "", limit=1, select=WITHOUT_VALUES)), None)
+        except NotFound:
+            self._warn(f"thread {thread} is listed, but the server has no such thread any more")
+            return None
         return self._keep(parse_state(raw, thread, "")) if raw is not None else None
 
     def _list(self, thread: str, ns: str) -> Listed:
