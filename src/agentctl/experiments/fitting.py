@@ -131,7 +131,7 @@ def _require_whole(checkpoint: StoredCheckpoint) -> None:
     """Refuses a row from which LangGraph would raise, whatever the graph."""
     row = checkpoint.row
     reason = checkpoint.damage
-    if reason is None and not checkpoint.versions_seen and row.source == "loop":
+    if reason is None and checkpoint.has_versions and not checkpoint.versions_seen and row.source == "loop":
         reason = "its row has no versions_seen, so a run cannot tell which nodes have run"
     if reason is not None:
         raise Refused(f"nothing can run from checkpoint {row.id}: {reason}", hint=command("doctor", row.thread))

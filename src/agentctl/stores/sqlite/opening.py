@@ -33,6 +33,9 @@ _PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.1
 _DATABASE_SUFFIXES = frozenset({".db", ".sqlite", ".sqlite3"})
 
+_PICKLES = ".langgraph_api"
+"""The folder of `langgraph dev` (langgraph-runtime-inmem)."""
+
 _FileState = tuple[int, int, int] | None
 _State = tuple[_FileState, _FileState, _FileState]
 Way = Literal["immutable", "read_only", "copy"]
@@ -206,6 +209,8 @@ def store_error(path: Path, error: sqlite3.Error) -> StoreError:
 
 def _require_file(path: Path) -> None:
     if path.is_dir():
+        if path.name == _PICKLES:
+            raise _pickled(path)
         raise StoreError(f"{path} is a folder, not a SQLite file", hint=_nearby(path / "checkpoints.sqlite"))
     try:
         found = path.exists()
@@ -213,6 +218,8 @@ def _require_file(path: Path) -> None:
         raise _unreadable(path, error) from error
     if not found:
         raise _missing(path)
+    if path.suffix == ".pckl":
+        raise _pickled(path)
 
 
 def _require_magic(path: Path) -> None:
@@ -230,6 +237,13 @@ def _require_magic(path: Path) -> None:
 
 def _missing(path: Path) -> StoreError:
     return StoreError(f"no such file: {path}", hint=_nearby(path) or "check the path given to --store")
+
+
+def _pickled(path: Path) -> StoreError:
+    return StoreError(
+        f"{path} is what `langgraph dev` keeps in pickles, and loading a pickle runs code: it is never loaded",
+        hint="ask the server while it runs: --store http://127.0.0.1:2024",
+    )
 
 
 def _not_a_database(path: Path) -> StoreError:

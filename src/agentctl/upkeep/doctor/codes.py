@@ -52,7 +52,7 @@ _ALL: Final = (
     Code("head_edited", "warning", "the newest checkpoint descends from an update or a fork, not from a run alone"),
     Code("head_superseded", "fault", "the newest id is not the end of its branch: clocks differed"),
     Code("id_invalid", "fault", "a checkpoint's id is empty or no hexadecimal, so nothing can run from it"),
-    Code("versions_missing", "fault", "a checkpoint has no channel versions, so nothing can run from it"),
+    Code("versions_missing", "fault", "a checkpoint lacks versions, or those that nodes saw: nothing runs from it"),
     Code("versions_integer", "warning", "channel versions are numbers: another kind of saver wrote the row"),
     Code("versions_mixed", "fault", "a channel's version and the one that a node saw cannot be compared"),
     Code("format_newer", "warning", "a checkpoint has a format that is newer than this version knows"),

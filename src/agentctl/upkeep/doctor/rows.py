@@ -43,6 +43,9 @@ def versions_missing(visit: Visit) -> Findings:
     if state.damage is None and not state.channel_versions and (state.values or visit.row.source):
         cause = "it has no channel versions: nothing can run from it"
         yield Finding("versions_missing", visit.row.id, cause, _history(visit), "versions")
+    elif state.damage is None and not state.versions_seen and visit.row.source == "loop":
+        cause = "it has no versions_seen, so nothing tells which nodes have run: nothing can run from it"
+        yield Finding("versions_missing", visit.row.id, cause, _history(visit), "seen")
 
 
 def versions_integer(visit: Visit) -> Findings:
