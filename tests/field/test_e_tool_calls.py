@@ -25,6 +25,7 @@ from tests.support.field_agents import (
     PAID,
     approving,
     approving_deeply,
+    chatting,
     lookup,
     pay,
     team,
@@ -188,6 +189,18 @@ def test_e3_of_a_message_in_the_past_every_open_call_is_answered_or_none(rows: R
 
     assert refused.code == 5
     assert "pay (pay-1) of the same message would stay unanswered" in refused.err
+
+
+def test_e3_calls_of_a_conversation_in_another_channel_are_answered_too(rows: Rows, debug: Path) -> None:
+    graph = chatting(rows.saver, interrupt_before=["tools"])
+    for text in ("where is A1?", "hello?"):
+        go(graph, "chat", {"chat": [HumanMessage(text)]})
+
+    found, items = doctor(rows, "chat")
+
+    assert (found.code, codes(items)) == (1, {"call_unanswered"})
+    assert pasted(items, "chat_agent", debug).code == 0
+    assert run_cli("doctor", "chat.fork-1", "--store", debug, environ={}).code == 0
 
 
 @ON_BOTH

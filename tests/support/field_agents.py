@@ -6,15 +6,16 @@ The graphs are attributes, so that commands load them as `--graph FILE:NAME`; te
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, tool
-from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.prebuilt import InjectedState
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.types import Command
 
 from tests.catalog.scripted import ScriptedModel
@@ -110,8 +111,23 @@ def team(calls: list[Any], saver: Any = None) -> Any:
     return graph.compile(checkpointer=saver)
 
 
+class Chat(TypedDict, total=False):
+    chat: Annotated[list[AnyMessage], add_messages]
+
+
+def chatting(saver: Any = None, **compiled: Any) -> Any:
+    """An agent whose conversation is in a channel of another name."""
+    graph = StateGraph(Chat)
+    graph.add_node("agent", lambda state: {"chat": [script(state["chat"])]})
+    graph.add_node("tools", ToolNode([lookup, pay], messages_key="chat"))
+    graph.add_edge(START, "agent").add_edge("tools", "agent")
+    graph.add_conditional_edges("agent", lambda state: "tools" if state["chat"][-1].tool_calls else END)
+    return graph.compile(checkpointer=saver, **compiled)
+
+
 node_agent = with_tool_node([lookup, pay])
 send_agent = with_sends([lookup, pay])
 approving_agent = approving()
 deep_agent = approving_deeply()
 alice_bob_carol = team([])
+chat_agent = chatting()

@@ -136,13 +136,18 @@ def _is_written(head: Head, pair: Pair) -> bool:
 
 def _finding(code: str, head: Head, channel: str, messages: Sequence[Message], pair: Pair, said: str) -> Finding:
     """Returns a finding whose command answers the call on a copy, with every other open call of its message."""
-    names = _names_of_open(head, messages, pair) if channel == CONVERSATION and head.is_live else ()
+    names = _names_of_open(head, messages, pair) if head.is_live and _is_forked(head, channel) else ()
     if names:
         answers = (word for name in names for word in ("--answer", f"{name}={NO_RESULT}"))
         helps = head.site.command("fork", head.site.at(head.id), *answers, "--no-run")
     else:
         helps = head.site.show(head.id, "--messages")
     return Finding(code, head.id, f"{describe(pair.call)} {said}", helps, _key(messages, pair))
+
+
+def _is_forked(head: Head, channel: str) -> bool:
+    """Says whether a fork's `--answer` is about the calls of a channel: the conversation, or the only one."""
+    return channel == CONVERSATION or len(head.conversations) == 1
 
 
 def _names_of_open(head: Head, messages: Sequence[Message], pair: Pair) -> Sequence[str]:
