@@ -53,7 +53,7 @@ def test_stock_langgraph_reads_a_copy_as_the_server_states_it(
         copied = run_cli(
             "copy", thread_id(name), "--store", own_server.url, "--to", debug, "--as", name, "--only", "all", "--json"
         )
-        assert (copied.code, copied.json["verified"]) == (0, True), copied.out
+        assert copied.code == 0 and copied.json["verified"], copied.out
         with stock_saver(debug) as saver:
             bound = graph.copy(update={"checkpointer": saver})
             read = [_snapshot(one) for one in bound.get_state_history({"configurable": {"thread_id": name}})]

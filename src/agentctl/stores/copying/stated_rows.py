@@ -88,7 +88,7 @@ class StatedRows:
                 stored,
                 row=space.marked(stored.row),
                 channel_versions=space.channel_versions(stored.row.id),
-                versions_seen=space.seen[stored.row.id],
+                versions_seen=space.versions_seen(stored.row.id),
                 values=values,
             )
 
@@ -148,6 +148,25 @@ class StatedRows:
         return self._spaces[thread, ns]
 
 
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """What had run on the way to a checkpoint.
+
+    Attributes:
+        seen: By node the versions of its triggers when it ran last.
+        spent: The versions of those triggers since: a trigger is emptied by the step that it makes.
+    """
+
+    seen: Mapping[str, Mapping[str, str]]
+    spent: Mapping[str, str]
+
+    def then(self, tasks: Sequence[StatedTask], place: int, next_place: int) -> _Ran:
+        """Returns the same after a step from the checkpoint at one place to that at another."""
+        seen = {task.name: _triggers(task, _version(place)) for task in tasks}
+        spent = {name: _version(next_place) for triggers in seen.values() for name in triggers}
+        return _Ran({**self.seen, **seen}, {**self.spent, **spent})
+
+
 @dataclass
 class _Space:
     """One namespace: its states without values, and what is made from them."""
@@ -160,6 +179,10 @@ class _Space:
     def rows(self) -> Sequence[CheckpointRow]:
         """Its checkpoints, oldest first."""
         return sorted(self.source.rows(self.thread, self.ns), key=lambda row: row.id)
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, CheckpointRow]:
+        return {row.id: row for row in self.rows}
 
     @cached_property
     def ids(self) -> Mapping[str, int]:
@@ -245,22 +268,24 @@ class _Space:
         return found
 
     @cached_property
-    def seen(self) -> Mapping[str, Mapping[str, Mapping[str, str]]]:
-        """The versions that the nodes that ran on the way to each checkpoint had seen, by node."""
-        found: dict[str, Mapping[str, Mapping[str, str]]] = {}
+    def _ran(self) -> Mapping[str, _Ran]:
+        """What had run on the way to each checkpoint."""
+        found: dict[str, _Ran] = {}
         steps = {row.id: row.step for row in self.rows}
         for row in self.rows:
-            seen = found.get(row.parent or "", {INPUT: {}})
+            ran = found.get(row.parent or "", _Ran({INPUT: {}}, {}))
             if row.parent and row.source == "loop" and _is_next(row, steps.get(row.parent)):
-                version = _version(self.ids[row.parent])
-                seen = {**seen, **{task.name: _triggers(task, version) for task in self.tasks.get(row.parent, ())}}
-            found[row.id] = seen
+                ran = ran.then(self.tasks.get(row.parent, ()), self.ids[row.parent], self.ids[row.id])
+            found[row.id] = ran
         return found
+
+    def versions_seen(self, id: str) -> Mapping[str, Mapping[str, str]]:
+        """Returns what the nodes that ran on the way to a checkpoint had seen, by node."""
+        return self._ran[id].seen
 
     def channel_versions(self, id: str) -> Mapping[str, str]:
         """Returns the versions of a checkpoint's channels; no node has seen those of what is due."""
-        routes = {name: version for seen in self.seen[id].values() for name, version in seen.items()}
-        return {**self.versions[id], **routes, **dict.fromkeys(self.due(id), _version(self.ids[id]))}
+        return {**self.versions[id], **self._ran[id].spent, **dict.fromkeys(self.due(id), _version(self.ids[id]))}
 
     def routes(self, id: str, value_bytes: int | None) -> Iterator[WriteRow]:
         """Yields where the step that ran from a checkpoint went on to, as writes of the first task that finished."""
@@ -289,9 +314,8 @@ class _Space:
 
     def _lacks(self, row: CheckpointRow) -> tuple[list[str], list[str]]:
         tasks = self.tasks.get(row.id, ())
-        has_follower = row.id in self._followers
         if not tasks:
-            lack = ["the tasks of its step"] if has_follower else []
+            lack = ["the tasks of its step"] if self._is_parent_of_step(row) else []
             return lack, lack
         to_replay: list[str] = []
         to_resume: list[str] = []
@@ -303,9 +327,13 @@ class _Space:
             to_replay.append("the input")
             to_resume.append("the input")
         finished = [task for task in tasks if task.finished]
-        if finished and not has_follower:
+        if finished and row.id not in self._followers:
             to_resume.append(f"where {_names(finished)} went on to")
         return to_replay, to_resume
+
+    def _is_parent_of_step(self, row: CheckpointRow) -> bool:
+        follower = self._followers.get(row.id)
+        return follower is not None and self._by_id[follower].source == "loop"
 
     def _input(self, id: str, task: StatedTask) -> Stored:
         """Returns the value of `__start__`: the updates that the input became."""
