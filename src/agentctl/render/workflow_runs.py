@@ -66,7 +66,7 @@ def human(verb: str, report: WorkflowReport, width: int, pasteable: Callable[[st
             yield _row("asks", f"{asked.get('id')}  {asked.get('node')}", "yellow")
             yield _row("", dumps(asked.get("value")), "yellow", width=width)
     for warning in report.warnings:
-        yield _row("warning", warning, "yellow")
+        yield _row("warning", warning, "yellow", width=width)
     if report.case:
         yield _row("case", report.case)
     for i, line in enumerate(report.commands):
