@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -19,9 +19,6 @@ from agentctl.upkeep.prune.request import PruneRequest
 
 _THREADS_PER_READ: Final = 200
 _N_ATTEMPTS: Final = 3
-
-Progress = Callable[[int], None]
-"""Told how many threads have been looked at."""
 
 
 @dataclass(slots=True)
@@ -44,12 +41,10 @@ class Pruning:
     pause: Pause
     tally: PruneTally = field(default_factory=PruneTally)
 
-    def threads(self, progress: Progress | None = None) -> Iterator[ThreadPrune]:
+    def threads(self) -> Iterator[ThreadPrune]:
         """Yields the threads of which something goes, or that were asked for and stay, in the store's order."""
         for end in self._ends():
             self.tally.n_threads += 1
-            if progress is not None:
-                progress(self.tally.n_threads)
             if not self._is_old(end):
                 self.tally.n_passed += 1
                 continue

@@ -26,7 +26,6 @@ class PruneRequest:
         snapshot: Whether the values of delta channels are stored with the oldest checkpoint that stays, in place of
             the checkpoints that they are rebuilt from.
         batch_rows: About how many rows one transaction takes away.
-        pause_s: Seconds between two transactions.
     """
 
     now: datetime
@@ -39,4 +38,3 @@ class PruneRequest:
     kept: Mapping[str, frozenset[Key]] = field(default_factory=dict)
     snapshot: bool = False
     batch_rows: int = 1000
-    pause_s: float = 0.0
