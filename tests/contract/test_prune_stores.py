@@ -13,14 +13,17 @@ from langgraph.channels import DeltaChannel
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer
 
+from agentctl.datasets.branch import Branch
+from agentctl.datasets.examples import read_examples
 from agentctl.errors import Refused, StoreError
-from agentctl.stores.deleting import open_deleter
+from agentctl.stores.deleting import Overtaken, open_deleter
 from agentctl.stores.open import open_reader
+from agentctl.stores.reading.lineage import read_lineage
 from agentctl.upkeep.prune.request import PruneRequest
 from tests.catalog import CATALOG, Saver, config_of, go
 from tests.support.damage import Rows, postgres_rows, sqlite_rows
 from tests.support.postgres import new_database
-from tests.support.pruning import clone, faults, named, plain, prune, request, states
+from tests.support.pruning import clone, deleter_of, faults, named, plain, prune, request, states
 
 CASES = (
     "linear",
@@ -177,7 +180,7 @@ def test_a_thread_that_is_deleted_leaves_no_row_in_any_table(rows: Rows, batch_r
 
     (told,) = prune(rows.url, named(request(delete=True, batch_rows=batch_rows), thread))
 
-    with closing(open_reader(rows.url)) as reader, closing(open_deleter(rows.url, reader)) as deleter:
+    with deleter_of(rows.url) as deleter:
         assert deleter.n_rows(thread) == 0
     assert told.faults == ()
     assert told.goes.n_checkpoints == told.n_checkpoints > 0
@@ -269,6 +272,47 @@ def test_orphans_that_were_there_before_go_too(rows: Rows) -> None:
     prune(rows.url, named(request(), "orphans"))
 
     assert faults(rows.url, "orphans") == set()
+
+
+def test_a_transaction_that_another_one_overtakes_is_rolled_back(postgres: Rows) -> None:
+    run_twice(postgres, "linear", "raced")
+    n_before = n_stored(postgres, "raced")
+    with deleter_of(postgres.url) as deleter, pytest.raises(Overtaken), deleter.transaction() as deletion:
+        deletion.mark("raced")
+        postgres.sql("UPDATE checkpoints SET metadata = metadata WHERE thread_id = ?", "raced")
+        deletion.delete_thread("raced")
+
+    assert n_stored(postgres, "raced") == n_before
+
+
+def test_a_role_that_may_not_delete_is_told_so_before_anything_goes(postgres: Rows) -> None:
+    postgres.sql("CREATE ROLE looker LOGIN")
+    try:
+        postgres.sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker")
+        url = postgres.url.replace("postgres@", "looker@", 1)
+        with deleter_of(url) as deleter, pytest.raises(StoreError, match="may not delete in") as refused:
+            deleter.check_allowed(compact=False)
+        assert "GRANT DELETE ON" in str(refused.value.hint)
+    finally:
+        postgres.sql("DROP OWNED BY looker")
+        postgres.sql("DROP ROLE looker")
+
+
+def test_postgres_gives_room_back_by_itself(postgres: Rows) -> None:
+    with deleter_of(postgres.url) as deleter, pytest.raises(Refused, match="autovacuum"):
+        deleter.check_allowed(compact=True)
+
+
+def test_turns_are_numbered_on_after_older_ones_are_gone(rows: Rows) -> None:
+    graph = CATALOG["agent two turns"].build(rows.saver)
+    CATALOG["agent two turns"].run(graph, "numbered")
+    with closing(open_reader(rows.url)) as reader:
+        _, second = read_examples(Branch(reader, read_lineage(reader, "numbered")))
+        prune(rows.url, named(request(), "numbered"))
+        (left,) = read_examples(Branch(reader, read_lineage(reader, "numbered")))
+
+    assert (left.turn, left.n_earlier) == (2, second.n_earlier)
+    assert (left.inputs, left.outputs) == (second.inputs, second.outputs)
 
 
 def test_tables_that_are_newer_are_refused(fresh_postgres_url: str) -> None:

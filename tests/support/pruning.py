@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +12,7 @@ from langgraph.types import Interrupt
 
 from agentctl.records.faults import Severity
 from agentctl.records.prunes import ThreadPrune
-from agentctl.stores.deleting import open_deleter
+from agentctl.stores.deleting import Deleter, open_deleter
 from agentctl.stores.open import open_reader, open_writer
 from agentctl.upkeep.doctor.examine import Examination
 from agentctl.upkeep.prune.prune import Pruning
@@ -31,6 +31,13 @@ def prune(url: str, asked: PruneRequest, *, apply: bool = True, pause: Any = lam
     """Prunes a store and returns what it tells of its threads."""
     with closing(open_reader(url)) as reader, closing(open_deleter(url, reader)) as deleter:
         return list(Pruning(reader, deleter, asked, apply, pause).threads())
+
+
+@contextmanager
+def deleter_of(url: str) -> Iterator[Deleter]:
+    """A store as one that rows can be taken from."""
+    with closing(open_reader(url)) as reader, closing(open_deleter(url, reader)) as deleter:
+        yield deleter
 
 
 def clone(url: str, thread: str, name: str) -> str:
