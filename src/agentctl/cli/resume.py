@@ -51,6 +51,7 @@ def resume(
     with open_target(env, target, where) as opened:
         from agentctl.experiments.runs.answered import find_answerer
         from agentctl.experiments.runs.streaming import parse_modes
+        from agentctl.experiments.waits import check_waits
         from agentctl.experiments.workflows.runs import departure_with_answers, read_stand, resume_workflow
 
         parse_modes(chosen.stream or ())
@@ -63,6 +64,8 @@ def resume(
 
         choice, loaded = opened.store_choice, opened.config.graph_for(metadata, graph)
         with workflow(env, choice, loaded, chosen, reader=opened.reader, metadata=metadata) as ready:
+            for checkpoint in opened.reader.stored(opened.thread, "", [head]):
+                check_waits(opened.reader.info, checkpoint, ready.graph)
             follow = Following(env, "resume", opened.config, choice, loaded, chosen, ready, metadata, where.debug_store)
             if chosen.dry_run:
                 stand = read_stand(ready, opened.thread, seen=head)

@@ -20,6 +20,7 @@ from agentctl.experiments.runs.graph_parts import inner_graph
 from agentctl.experiments.runs.revival import Loss, Revival, serializer_of
 from agentctl.experiments.runs.running import node_path
 from agentctl.experiments.runs.savers import serializer
+from agentctl.experiments.waits import check_waits
 from agentctl.records.copies import command
 from agentctl.records.rows import Stored, StoredCheckpoint
 from agentctl.records.threads import UNKNOWN
@@ -114,6 +115,8 @@ def check_values(
         graph = inner_graph(experiment.graph, node_path(ns))
         _require_whole(checkpoint)
         _require_text_versions(experiment, checkpoint)
+        if graph is not None:
+            check_waits(reader.info, checkpoint, graph)
         for channel, stored in checkpoint.values.items():
             if (graph is None or channel in graph.channels) and not (ns == target.ns and channel in replaced):
                 check(ns, id, f"channel {channel}", stored, graph or experiment.graph)

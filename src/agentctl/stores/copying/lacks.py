@@ -16,6 +16,14 @@ TO_REPLAY = "agentctl_lacks_to_replay"
 """Metadata: what is missing to execute the checkpoint's step again."""
 TO_RESUME = "agentctl_lacks_to_resume"
 """Metadata: what is missing to go on with the step, its finished tasks taken as they are."""
+MADE = "agentctl_made_from"
+"""Metadata: what the row was made from, where it was not copied."""
+STATES = "states of an Agent Server"
+
+
+def is_made(row: CheckpointRow) -> bool:
+    """Says whether a row was made from states, so that it lacks what they do not tell."""
+    return row.metadata.get(MADE) == STATES
 
 
 def require(info: StoreInfo, rows: Iterable[CheckpointRow], key: str) -> None:

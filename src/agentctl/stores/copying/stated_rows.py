@@ -307,9 +307,10 @@ class _Space:
             yield WriteRow(self.ns, id, task.id, task.path, idx, channel, value if is_read else None, len(value.data))
 
     def marked(self, row: CheckpointRow) -> CheckpointRow:
-        """Returns a checkpoint with what it lacks in its metadata."""
+        """Returns a checkpoint with what it lacks, and why, in its metadata."""
         to_replay, to_resume = self._lacks(row)
         lacking = {lacks.TO_REPLAY: ", ".join(to_replay), lacks.TO_RESUME: ", ".join(to_resume)}
+        lacking[lacks.MADE] = lacks.STATES
         return row._replace(metadata={**row.metadata, **{key: text for key, text in lacking.items() if text}})
 
     def _lacks(self, row: CheckpointRow) -> tuple[list[str], list[str]]:
