@@ -7,7 +7,7 @@ tests/contract/test_rows_contract.py fails when a version changes one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha1
@@ -236,6 +236,23 @@ def _task_id(checkpoint_id: str, parts: tuple[str, ...], format: int) -> str:
     return f"{digest[:8]}-{digest[8:12]}-{digest[12:16]}-{digest[16:20]}-{digest[20:32]}"
 
 
-def newer_versions(left: Mapping[str, object], right: Mapping[str, object]) -> tuple[str, ...]:
-    """Returns the state channels whose version in `left` is not that in `right`, sorted."""
-    return tuple(sorted(name for name, v in left.items() if right.get(name) != v and is_state_channel(name)))
+def newer_versions(
+    left: Mapping[str, object], right: Mapping[str, object], *, format: int = 4, nodes: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Returns the state channels whose version in `left` is not that in `right`, sorted.
+
+    Args:
+        left: Versions by channel.
+        right: Versions to compare with.
+        format: The checkpoint's `v`.
+        nodes: Nodes that ran; before format 3 each had a channel of its name.
+    """
+    newer = (name for name, version in left.items() if right.get(name) != version)
+    return tuple(sorted(name for name in newer if holds_state(name, format=format, nodes=nodes)))
+
+
+def holds_state(channel: str, *, format: int = 4, nodes: Collection[str] = ()) -> bool:
+    """Tells a channel of state as `is_state_channel` does, also in formats before 3; arguments as `newer_versions`."""
+    if not is_state_channel(channel):
+        return False
+    return format >= 3 or (triggered_node(channel, format=format) is None and channel not in nodes)

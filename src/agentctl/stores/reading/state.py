@@ -17,7 +17,7 @@ from agentctl.records.copies import command
 from agentctl.records.rows import NULL_TASK, CheckpointRow, Stored, StoredCheckpoint
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import in_chunks
-from agentctl.stores.reading.layout import END, is_state_channel
+from agentctl.stores.reading.layout import END, holds_state, is_state_channel
 from agentctl.stores.reading.lineage import no_checkpoint, read_tree
 
 DELTA_COUNTERS: Final = "counters_since_delta_snapshot"
@@ -69,7 +69,9 @@ def read_values(reader: Reader, thread: str, ns: str, id: str, *, channels: Coll
 
 def shown_channels(stored: StoredCheckpoint) -> tuple[str, ...]:
     """Returns the channels whose stored values are state, as `get_state` shows them, in stored order."""
-    state = tuple(name for name in stored.values if is_state_channel(name) and not _is_node_marker(stored, name))
+    state = tuple(
+        name for name in stored.values if holds_state(name, format=stored.format) and not _is_node_marker(stored, name)
+    )
     return state or tuple(name for name in stored.values if name == END)
 
 

@@ -393,7 +393,8 @@ class StepReader:
         after, before = batch.books.get(row.id), batch.books.get(row.parent or "")
         if after is None or (before is None and row.parent is not None):
             return ()
-        return layout.newer_versions(after.channel_versions, before.channel_versions if before else {})
+        old = before.channel_versions if before else {}
+        return layout.newer_versions(after.channel_versions, old, format=after.format, nodes=after.nodes)
 
 
 def _sortable(version: Version) -> str:

@@ -63,10 +63,11 @@ def read_checkpoint(
 def changed_channels(reader: Reader, thread: str, ns: str, id: str, parent: str | None) -> tuple[str, ...]:
     """Returns the state channels whose version differs from the parent's, sorted; no value is read."""
     ids = [id] if parent is None else [id, parent]
-    versions = {s.row.id: s.channel_versions for s in reader.stored(thread, ns, ids, channels=())}
-    if id not in versions or (parent is not None and parent not in versions):
+    found = {stored.row.id: stored for stored in reader.stored(thread, ns, ids, channels=())}
+    if id not in found or (parent is not None and parent not in found):
         return ()
-    return layout.newer_versions(versions[id], versions.get(parent or "", {}))
+    new, old = found[id], found[parent].channel_versions if parent is not None else {}
+    return layout.newer_versions(new.channel_versions, old, format=new.format, nodes=new.versions_seen)
 
 
 def _messages(values: Mapping[str, object]) -> tuple[Message, ...]:
