@@ -15,11 +15,13 @@ from agentctl.records.absent import ABSENT
 
 _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff\ud800-\udfff]")
 
+_TIME_WIDTH = len("2026-11-30T03:12:00.000000")
+
 
 def timestamp(at: datetime | None) -> str | None:
     """Returns RFC 3339 in UTC with microseconds, `2026-11-30T03:12:00.000000Z`, or None."""
     # `strftime` takes several times as long, and does not pad years.
-    return None if at is None else at.replace(tzinfo=None).isoformat("T", "microseconds") + "Z"
+    return None if at is None else at.isoformat("T", "microseconds")[:_TIME_WIDTH] + "Z"
 
 
 def jsonable(value: object) -> object:
