@@ -32,6 +32,17 @@ def test_d1_a_fork_of_a_half_done_step_keeps_what_had_finished_or_says_what_it_l
     assert _log(half, routed) == ["join"]
 
 
+def test_d1_a_route_past_a_waiting_call_warns_that_it_stays_without_a_result(app: Apps) -> None:
+    loop = app("agents.py:loop")
+    loop.run({"messages": [("human", "pay them all")]})
+
+    past = loop("fork", "t@before:tools:1", "--goto", "agent", "--no-run", "--json").json
+    there = loop("fork", "t@before:tools:1", "--goto", "tools", "--no-run", "--json").json
+
+    assert past["warnings"] == ["pay (c0) has no result in this branch, and a model may refuse that"]
+    assert there["warnings"] == []
+
+
 @ON_BOTH_STORES
 def test_d2_each_task_shows_its_result_error_or_question_beside_the_state_without_them(app: Apps) -> None:
     half = app("flows.py:half")

@@ -10,6 +10,7 @@ from agentctl.experiments.experiment import Experiment, Target
 from agentctl.experiments.forking.made import Given, Made, check_conversation, message_warnings, values_of
 from agentctl.experiments.forking.making_state import wanted_values
 from agentctl.experiments.forking.named_calls import NamedCall
+from agentctl.experiments.forking.pairing import describe
 from agentctl.experiments.forking.results import answered_of, substitutes
 from agentctl.experiments.forking.scratch import THREAD, Scratch, scratch_copy
 from agentctl.experiments.forking.state_values import replacement, verify_set
@@ -117,8 +118,11 @@ def _refuse_other_routes(given: Given, next_: tuple[str, ...]) -> None:
 
 
 def _left_behind(given: Given) -> Iterator[str]:
-    """Yields what to know about finished tasks whose results a new checkpoint does not have."""
+    """Yields what a new checkpoint does not have: results of finished tasks, and of calls that wait."""
     as_node = given.forms.as_node
     done = [task.name for task in given.point.tasks if task.finished and task.name != as_node]
     if done and (as_node is not None or given.point.unfinished or START in done):
         yield f"recorded results at {given.target.id} are not in this branch: {', '.join(done)}"
+    if given.forms.goto is not None and given.forms.goto not in given.point.next:
+        for pair in given.point.open_pairs:
+            yield f"{describe(pair.call)} has no result in this branch, and a model may refuse that"
