@@ -14,6 +14,7 @@ from agentctl.records.rows import WriteRow
 from agentctl.stores.reading.layout import END, ERROR, INTERRUPT, NO_WRITES
 from agentctl.stores.server.client import AgentServer
 from agentctl.stores.server.inner import MAX_TRIED, inner_namespaces
+from agentctl.stores.server.kept import LastStates
 from agentctl.stores.server.paging import list_states, list_threads, page_limit
 from agentctl.stores.server.states import State, parse_state, parse_time, path_text
 
@@ -249,6 +250,15 @@ def test_pages_shrink_where_states_are_large() -> None:
     assert page_limit(1000, 20) == 100
     assert page_limit(20 * 1024 * 1024, 20) == 2
     assert page_limit(10**9, 1) == 1
+
+
+def test_only_the_last_whole_states_are_kept() -> None:
+    last = LastStates(max_bytes=25)
+    states = [parsed(raw_state(i, values={"a": "x" * 8})) for i in range(4)]
+    for state in (*states[:3], states[2]):
+        last.put(state)
+
+    assert [last.get((THREAD, "", id_of(i))) for i in range(4)] == [None, states[1], states[2], None]
 
 
 class Threads:

@@ -19,6 +19,7 @@ from agentctl.stores.fetched import write_order
 from agentctl.stores.server.client import TIMEOUT_S, AgentServer, Raw, is_thread_id
 from agentctl.stores.server.heads import Heads, newest_first
 from agentctl.stores.server.inner import inner_namespaces
+from agentctl.stores.server.kept import LastStates
 from agentctl.stores.server.paging import KEPT_BYTES, Listed, list_states, list_threads
 from agentctl.stores.server.sizes import ServerSizes
 from agentctl.stores.server.states import WITHOUT_VALUES, State, parse_state
@@ -65,6 +66,7 @@ class ServerReader:
         self._threads: dict[str, Raw | None] = {}
         self._kept: dict[str, _Kept] = {}
         self._lone: dict[tuple[str, str, str], State] = {}
+        self._last = LastStates()
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Lists the threads; each head is read when it is taken, and checkpoints not counted."""
@@ -98,7 +100,9 @@ class ServerReader:
             return
         fields = ["values"] if channels is None else [f"values.{name}" for name in sorted(channels)]
         for chunk in in_chunks(wanted, _STATES_PER_READ):
-            for state in self._fetch(thread, ns, chunk, (*_WITHOUT_TASKS, *fields)):
+            for state in self._with_values(thread, ns, chunk, (*_WITHOUT_TASKS, *fields)):
+                if channels is None:
+                    self._last.put(state)
                 yield state.stored(channels)
 
     def writes(
@@ -241,6 +245,13 @@ class ServerReader:
     def _ask_one(self, thread: str, ns: str, checkpoint_id: str, select: Sequence[str]) -> State | None:
         return parse_state(self._server.state(thread, ns, checkpoint_id, select=select), thread, ns)
 
+    def _with_values(self, thread: str, ns: str, ids: Sequence[str], select: Sequence[str]) -> Iterator[State]:
+        """Yields states with values in the order of `ids`; those that are kept whole are not asked for again."""
+        kept = {i: state for i in ids if (state := self._last.get((thread, ns, i))) is not None}
+        asked = self._fetch(thread, ns, [i for i in ids if i not in kept], select)
+        known = {state.row.id: state for state in asked} | kept
+        yield from (known[i] for i in ids if i in known)
+
     def _fetch(self, thread: str, ns: str, ids: Sequence[str], select: Sequence[str]) -> Iterator[State]:
         """Yields whole states in the order of `ids`: neighbours in one page, others one by one."""
         page = self._page_around(thread, ns, ids, select)
@@ -252,7 +263,7 @@ class ServerReader:
     def _page_around(self, thread: str, ns: str, ids: Sequence[str], select: Sequence[str]) -> Mapping[str, State]:
         """Returns the states of ids that are neighbours in their namespace, read at once; empty where they are not."""
         listed = self._of(thread).listed.get(ns)
-        if listed is None or not listed.is_paged or not all(i in listed.places for i in ids):
+        if len(ids) < 2 or listed is None or not listed.is_paged or not all(i in listed.places for i in ids):
             return {}
         places = sorted(listed.places[i] for i in ids)
         if places[0] == 0:
