@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from agentctl.stores.reading.layout import pull_task_id
 from agentctl.testing import run_cli
 from agentctl.testing.commands import CliResult
-from tests.support.server_stub import StubServer, checkpoint_id, server_stub, state
+from tests.support.server_stub import StubServer, server_stub, state, task
 
 APP = """
 import operator
@@ -54,7 +52,7 @@ def thread(stub: StubServer) -> str:
     steps = [({"__start__": started}, {}), ({"quick": {"log": ["quick"]}, "one": {"log": ["one"]}}, started)]
     steps.append(({"two": None}, {"log": ["go", "one", "quick"]}))
     made = [
-        state(id, place, values=values, next=list(tasks), tasks=[_task(place, *one) for one in tasks.items()])
+        state(id, place, values=values, next=list(tasks), tasks=[task(place, *one) for one in tasks.items()])
         for place, (tasks, values) in enumerate(steps)
     ]
     stub.states[id, ""] = made[::-1]
@@ -94,9 +92,3 @@ def _run(stub: StubServer, folder: Path, *words: str) -> CliResult:
     (folder / "app.py").write_text(APP, "utf-8")
     places = ("--store", stub.url, "--debug-store", folder / "debug" / "debug.sqlite")
     return run_cli(*words, *places, cwd=folder)
-
-
-def _task(place: int, name: str, result: Any) -> dict[str, Any]:
-    triggers = ["__start__"] if name == "__start__" else [f"branch:to:{name}"]
-    id = pull_task_id(checkpoint_id(place), "", place, name, triggers)
-    return {"id": id, "name": name, "path": ["__pregel_pull", name], "result": result, "interrupts": [], "error": None}

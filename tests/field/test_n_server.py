@@ -13,9 +13,20 @@ from agentctl.errors import StoreError
 from agentctl.stores.server.reader import ServerReader
 from agentctl.testing import run_cli
 from agentctl.testing.commands import CliResult
-from tests.support.server_stub import Request, StubServer, checkpoint_id, server_stub, state
+from tests.support.server_stub import Request, StubServer, checkpoint_id, server_stub, state, task
 
 N_ROWS = 35
+TWO_NODES = """
+import operator
+from typing import Annotated, TypedDict
+from langgraph.graph import START, StateGraph
+
+class State(TypedDict, total=False):
+    log: Annotated[list[str], operator.add]
+
+graph = StateGraph(State).add_node("a", lambda state: {"log": ["a"]}).add_node("b", lambda state: {"log": ["b"]})
+graph = graph.add_edge(START, "a").add_edge("a", "b").compile()
+"""
 
 
 @pytest.fixture
@@ -88,6 +99,29 @@ def test_n3_where_no_form_of_before_works_nothing_is_sold_as_the_whole(stub: Stu
 
     assert (shown.code, shown.out) == (4, "")
     assert "answered 500 (boom): could not read the history" in shown.err
+
+
+def test_n4_a_rerun_starts_where_it_was_asked_to_and_asks_the_server_for_no_run(
+    stub: StubServer, tmp_path: Path
+) -> None:
+    thread = stub.thread("rerun")
+    stub.states[thread, ""] = [
+        state(thread, 3, values={"log": ["a", "b"]}),
+        state(thread, 2, values={"log": ["a"]}, next=["b"], tasks=[task(2, "b", {"log": ["b"]})]),
+        state(thread, 1, values={"log": []}, next=["a"], tasks=[task(1, "a", {"log": ["a"]})]),
+        state(thread, 0, values={}, next=["__start__"], tasks=[task(0, "__start__", {"log": []})]),
+    ]
+    (tmp_path / "app.py").write_text(TWO_NODES, "utf-8")
+    debug = tmp_path / "debug" / "debug.sqlite"
+
+    words = ("--graph", "app.py:graph", "--debug-store", str(debug), "--json")
+    replayed = looked(stub, "replay", f"{thread}@before:b", *words, cwd=tmp_path)
+    history = run_cli("history", f"{thread}.replay-1", "--store", debug, "--json").json["items"]
+
+    assert (replayed.code, replayed.json["runs"][0]["nodes"]) == (0, ["b"]), replayed.out
+    forked = next(item for item in history if item["source"] == "fork")
+    assert (forked["parent"], forked["next"]) == (checkpoint_id(2), ["b"])
+    assert not [request for request in stub.requests if "/runs" in request.path or request.path.endswith("/state")]
 
 
 def test_n5_threads_without_a_checkpoint_are_a_normal_case(stub: StubServer) -> None:
@@ -175,14 +209,9 @@ def test_n10_missing_and_unknown_keys_do_no_harm(stub: StubServer, tmp_path: Pat
 def test_b11_a_server_that_ignores_namespaces_is_found_out(stub: StubServer) -> None:
     thread = stub.thread("no namespaces", 2)
     stub.ignores_ns = True
-    inner = {"thread_id": thread, "checkpoint_ns": "review:11111111-1111-4111-8111-111111111111"}
-    task = {
-        "id": inner["checkpoint_ns"][7:],
-        "name": "review",
-        "path": ["__pregel_pull", "review"],
-        "checkpoint": inner,
-    }
-    stub.states[thread, ""][0] |= {"tasks": [task], "next": ["review"]}
+    due = task(1, "review")
+    inner = {"thread_id": thread, "checkpoint_ns": f"review:{due['id']}"}
+    stub.states[thread, ""][0] |= {"tasks": [{**due, "checkpoint": inner}], "next": ["review"]}
 
     shown = looked(stub, "history", thread, "--ns", inner["checkpoint_ns"])
 
@@ -199,6 +228,22 @@ def test_l18_a_thread_that_is_gone_when_it_is_read_does_not_end_the_list(stub: S
     assert listed.code == 0, listed.out
     assert kept in [item["thread"] for item in listed.json["items"]]
     assert any(f"thread {gone} is listed, but" in text for text in listed.json["warnings"])
+
+
+@pytest.mark.parametrize("verb", ["fork", "copy", "resume"])
+def test_c15_nothing_is_ever_updated_on_a_server(stub: StubServer, tmp_path: Path, verb: str) -> None:
+    thread = stub.thread("updated", 3)
+    (tmp_path / "app.py").write_text(TWO_NODES, "utf-8")
+    words = {
+        "fork": ("--set", 'log=["x"]', "--graph", "app.py:graph", "--debug-store", stub.url),
+        "copy": ("--to", stub.url),
+        "resume": ("--value", "1", "--graph", "app.py:graph"),
+    }
+
+    refused = looked(stub, verb, thread, *words[verb], cwd=tmp_path)
+
+    assert refused.code == 5, refused.err
+    assert not [request for request in stub.requests if "/runs" in request.path or request.path.endswith("/state")]
 
 
 @pytest.mark.parametrize(
@@ -260,8 +305,7 @@ def test_a_server_that_is_not_there_is_exit_4(stub: StubServer) -> None:
 
 def test_a_thread_of_the_functional_api_is_not_copied(stub: StubServer, tmp_path: Path) -> None:
     thread = stub.thread("functional", 1)
-    task = {"id": "t", "name": "workflow", "path": ["__pregel_pull", "workflow"], "result": {"answer": 1}}
-    stub.states[thread, ""] = [state(thread, 0, tasks=[task], next=["workflow"])]
+    stub.states[thread, ""] = [state(thread, 0, tasks=[task(0, "workflow", {"answer": 1})], next=["workflow"])]
 
     refused = looked(stub, "copy", thread, "--to", str(tmp_path / "debug.sqlite"))
 

@@ -17,6 +17,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
+from agentctl.stores.reading.layout import pull_task_id
+
 AT = "2026-11-30T12:00:00+00:00"
 
 Answer = tuple[int, Any]
@@ -181,6 +183,13 @@ def state(thread: str, place: int, *, ns: str = "", **more: Any) -> dict[str, An
         "parent_checkpoint_id": parent and parent["checkpoint_id"],
         **more,
     }
+
+
+def task(place: int, name: str, result: object = None) -> dict[str, Any]:
+    """Returns the task of a node at a checkpoint, with the id that LangGraph gives it; without a result it is due."""
+    triggers = ["__start__"] if name == "__start__" else [f"branch:to:{name}"]
+    id = pull_task_id(checkpoint_id(place), "", place, name, triggers)
+    return {"id": id, "name": name, "path": ["__pregel_pull", name], "result": result, "interrupts": [], "error": None}
 
 
 def _checkpoint(thread: str, place: int, ns: str) -> dict[str, Any]:
