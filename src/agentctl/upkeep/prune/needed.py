@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from agentctl.records.prunes import Key
-from agentctl.records.rows import CheckpointRow
 from agentctl.revisions.heads import EDITS
 from agentctl.stores.base import Reader
 from agentctl.stores.reading.ancestors import delta_ancestors, reads_sends_of_parent, stored_channels
@@ -33,12 +32,14 @@ class Needs:
         delta: Those of them that stay for a delta channel alone.
         channels: The delta channels that these are rebuilt for.
         snapshots: Checkpoints that get snapshots, in place of ancestors.
+        unsnapped: Delta channels of which a snapshot was wanted and could not be made.
     """
 
     kept: set[str]
     delta: set[str] = field(default_factory=set)
     channels: set[str] = field(default_factory=set)
     snapshots: set[Key] = field(default_factory=set)
+    unsnapped: set[str] = field(default_factory=set)
 
 
 def with_needed(reader: Reader, shape: Shape, kept: set[str], *, snapshot: bool) -> Needs:
@@ -77,41 +78,45 @@ def _edge(shape: Shape, kept: set[str]) -> Iterator[Key]:
 def _add_ancestors(reader: Reader, shape: Shape, key: Key, needs: Needs, *, snapshot: bool) -> None:
     row, tree = shape.rows[key], shape.trees[key[0]]
     ancestors = list(islice(tree.chain(key[1]), 1, None))
-    if snapshot and _has_snapshots(reader, row, ancestors):
+    made, without = read_snapshots(reader, row, ancestors) if snapshot else ({}, frozenset[str]())
+    needs.unsnapped |= without
+    if made and not without:
         needs.snapshots.add(key)
-    elif found := _delta_path(reader, shape, key, ancestors):
-        owners = {owner for id, _ in found if (owner := shape.owner((key[0], id))) is not None}
+    elif path := _delta_path(reader, shape, key, ancestors):
+        owners = {owner for id in path.ids if (owner := shape.owner((key[0], id))) is not None}
         needs.delta |= owners - needs.kept
         needs.kept |= owners
-        needs.channels.update(channel for _, channels in found for channel in channels)
+        needs.channels |= path.channels
     parent = ancestors[0] if ancestors else None
     if parent is not None and _has_sends(reader, shape, (key[0], parent)) and reads_sends_of_parent(reader, row):
         owner = shape.owner((key[0], parent))
         needs.kept.update({owner} if owner is not None else ())
 
 
-def _has_snapshots(reader: Reader, row: CheckpointRow, ancestors: Sequence[str]) -> bool:
-    made, without = read_snapshots(reader, row, ancestors)
-    return bool(made) and not without
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """The ancestors that delta channels of a checkpoint are rebuilt from, nearest first, and which channels these are."""
+
+    ids: tuple[str, ...]
+    channels: frozenset[str]
 
 
-def _delta_path(
-    reader: Reader, shape: Shape, key: Key, ancestors: Sequence[str]
-) -> Sequence[tuple[str, frozenset[str]]]:
-    """Returns the ancestors down to the last that a delta channel of a checkpoint reads anything of."""
+def _delta_path(reader: Reader, shape: Shape, key: Key, ancestors: Sequence[str]) -> _Path | None:
+    """Returns the ancestors down to the last that anything is read of, None where there are none."""
     path = list(delta_ancestors(reader, shape.rows[key], ancestors))
     if not path:
-        return ()
-    written = {
-        (write.checkpoint_id, write.channel)
-        for write in reader.writes(shape.thread, key[0], [id for id, _ in path], value_bytes=0, channels=path[0][1])
-    }
-    used = 0
-    for place, (id, sought) in enumerate(path, 1):
-        below = path[place][1] if place < len(path) else _sought_after(reader, shape, key, path[-1])
-        if sought - below or any((id, channel) in written for channel in sought):
-            used = place
-    return path[:used]
+        return None
+    ids = [id for id, _ in path]
+    writes = reader.writes(shape.thread, key[0], ids, value_bytes=0, channels=path[0][1])
+    written = {(write.checkpoint_id, write.channel) for write in writes}
+    below = [*(sought for _, sought in path[1:]), _sought_after(reader, shape, key, path[-1])]
+    n_used, channels = 0, set[str]()
+    for place, ((id, sought), still) in enumerate(zip(path, below, strict=True), 1):
+        # A channel that is not sought any more has its value; what was written to it before is not read.
+        used = (sought - still) | {channel for channel in sought if (id, channel) in written}
+        n_used = place if used else n_used
+        channels |= used
+    return _Path(tuple(ids[:n_used]), frozenset(channels)) if n_used else None
 
 
 def _sought_after(reader: Reader, shape: Shape, key: Key, last: tuple[str, frozenset[str]]) -> frozenset[str]:

@@ -200,7 +200,10 @@ def _about_delta(needs: Needs, asked: Collection[str]) -> Iterator[str]:
     staying, channels = needs.delta - set(asked), ", ".join(sorted(needs.channels))
     if staying:
         what = "1 older checkpoint stays" if len(staying) == 1 else f"{len(staying):,} older checkpoints stay"
-        yield f"{what}: the delta channels of newer ones are rebuilt from there ({channels}); see --snapshot"
+        hint = "see --snapshot"
+        if needs.unsnapped:
+            hint = f"no snapshot can be made of {', '.join(sorted(needs.unsnapped))}"
+        yield f"{what}: the delta channels of newer ones are rebuilt from there ({channels}); {hint}"
     if needs.snapshots:
         what = "1 checkpoint gets" if len(needs.snapshots) == 1 else f"{len(needs.snapshots):,} checkpoints get"
         yield f"{what} a snapshot of its delta channels, in place of what they were rebuilt from"
