@@ -95,7 +95,7 @@ def _add_ancestors(reader: Reader, shape: Shape, key: Key, needs: Needs, *, snap
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """The ancestors that delta channels of a checkpoint are rebuilt from, nearest first, and which channels these are."""
+    """What delta channels of a checkpoint are rebuilt from: ancestors, nearest first; and which channels these are."""
 
     ids: tuple[str, ...]
     channels: frozenset[str]
