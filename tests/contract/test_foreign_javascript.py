@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
+from uuid import UUID, uuid5
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -19,6 +20,7 @@ from agentctl.experiments.fork import fork
 from agentctl.experiments.forking.forms import parse_forms
 from agentctl.experiments.replay import replay
 from agentctl.stores.open import open_reader
+from agentctl.stores.reading.layout import PUSH, javascript_task_id
 from agentctl.testing import CliResult, run_cli
 from tests.support import javascript as js
 from tests.support.copies import stock_saver
@@ -84,6 +86,7 @@ def test_a_thread_is_looked_at_like_one_of_python(store: str) -> None:
     assert (thread["thread"], thread["n_checkpoints"], thread["status"]) == (THREAD, 5, "done")
     history = _run(store, "history", THREAD, "--json").json["items"]
     assert [row["next"] for row in history] == [[], ["agent"], ["tools"], ["agent"], ["__start__"]]
+    assert [row["wrote"] for row in history] == [["agent"], ["tools"], ["agent"], ["__start__"], []]
     shown = _run(store, "show", THREAD, "--json").json["values"]
     assert (shown["count"], shown["ratio"], shown["cfg"]) == (3, 0.5, {"a": [1, None]})
     assert (shown["tags"], shown["maybe"]) == ({"$type": "Set", "$value": ["vip"]}, {"$type": "undefined"})
@@ -148,6 +151,14 @@ def test_a_run_on_postgres_from_versions_that_are_numbers_is_refused(tmp_path: P
             replay(experiment, Target(THREAD, js.id_of(3), store=source, profile="prod"))
         assert not experiment.debug.writer.heads()
     assert refused.value.hint == "run it on SQLite: --to FILE.sqlite"
+
+
+def test_the_id_of_a_task_is_that_of_javascript_for_sends_and_in_a_namespace() -> None:
+    """`v5(JSON.stringify([...]), id)`: no blanks, no escapes, numbers as text."""
+    name = '["outer:1|prüfen","3","prüfen","__pregel_push","12"]'
+    expected = str(uuid5(UUID(js.id_of(2)), name))
+    assert javascript_task_id(js.id_of(2), "outer:1", 3, "prüfen", PUSH, "12") == expected
+    assert javascript_task_id("no id", "", 3, "a", PUSH, "0") == ""
 
 
 def _snapshots() -> Sequence[js.Step]:

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid5
 
 import psycopg
 from langgraph.checkpoint.postgres.base import MIGRATIONS
@@ -54,6 +55,12 @@ class Step:
     versions: dict[str, int]
     seen: dict[str, dict[str, int]] = field(default_factory=dict)
     writes: Sequence[tuple[str, Any]] = ()
+    node: str = "agent"
+
+    @property
+    def trigger(self) -> str:
+        """The channel that made the task run."""
+        return "__start__" if self.node == "__start__" else f"branch:to:{self.node}"
 
 
 def chat(**more: Any) -> list[Step]:
@@ -71,6 +78,7 @@ def chat(**more: Any) -> list[Step]:
             {"__start__": 1},
             {},
             [("messages", [HUMAN]), ("branch:to:agent", None)],
+            node="__start__",
         ),
         Step(
             {"messages": [HUMAN], "branch:to:agent": None},
@@ -83,6 +91,7 @@ def chat(**more: Any) -> list[Step]:
             later,
             first,
             [("messages", [FOUND]), *state.items(), ("branch:to:agent", None)],
+            node="tools",
         ),
         Step(
             {"messages": [HUMAN, CALLING, FOUND], "branch:to:agent": None, **state},
@@ -123,8 +132,13 @@ def _metadata(place: int, thread: str) -> dict[str, Any]:
     return {"source": "loop" if place else "input", "step": place - 1, "parents": {}, "thread_id": thread}
 
 
-def _task(place: int) -> str:
-    return f"00000000-0000-5000-8000-00000000000{place}"
+def _task(place: int, step: Step) -> str:
+    """The id of the task that ran from a checkpoint: its node is the one that the next versions say has run.
+
+    Source: langgraphjs, libs/langgraph-core/src/pregel/algo.ts (`_prepareSingleTask`).
+    """
+    name = f'["{step.node}","{place}","{step.node}","__pregel_pull",["{step.trigger}"]]'
+    return str(uuid5(UUID(id_of(place)), name))
 
 
 def _fill_sqlite(path: str, steps: Sequence[Step], thread: str) -> None:
@@ -137,7 +151,7 @@ def _fill_sqlite(path: str, steps: Sequence[Step], thread: str) -> None:
             row = (thread, "", id_of(place), parent, "json", state, metadata)
             database.execute("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             for idx, (channel, value) in enumerate(step.writes):
-                write = (thread, "", id_of(place), _task(place), idx, channel, "json", _bytes(value))
+                write = (thread, "", id_of(place), _task(place, step), idx, channel, "json", _bytes(value))
                 database.execute("INSERT INTO writes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", write)
 
 
@@ -172,7 +186,7 @@ def _fill_postgres(url: str, steps: Sequence[Step], thread: str) -> None:
             for idx, (channel, value) in enumerate(step.writes):
                 server.execute(
                     "INSERT INTO checkpoint_writes VALUES (%s, '', %s, %s, %s, %s, 'json', %s)",
-                    (thread, id_of(place), _task(place), idx, channel, _bytes(value)),
+                    (thread, id_of(place), _task(place, step), idx, channel, _bytes(value)),
                 )
 
 

@@ -7,6 +7,7 @@ tests/contract/test_rows_contract.py fails when a version changes one of them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -183,6 +184,22 @@ def pull_task_id(checkpoint_id: str, ns: str, step: int, node: str, triggers: It
 def send_task_id(checkpoint_id: str, ns: str, step: int, node: str, index: int, *, format: int = 4) -> str:
     """Returns the id of the task that the pending Send at `index` makes; the rest as in `pull_task_id`."""
     return _task_id(checkpoint_id, (node_ns(ns, node), str(step), node, PUSH, str(index)), format)
+
+
+def javascript_task_id(checkpoint_id: str, ns: str, step: int, node: str, *rest: object) -> str:
+    """Returns the id of a task that LangGraph.js made, '' where the checkpoint's own id is no UUID.
+
+    Source: langgraphjs, libs/langgraph-core/src/pregel/algo.ts (`_prepareSingleTask`), libs/checkpoint/src/id.ts.
+
+    Args:
+        checkpoint_id: The checkpoint the task runs from.
+        ns: That checkpoint's namespace.
+        step: The step the task runs in: the checkpoint's step + 1.
+        node: The node's name.
+        rest: `PULL` and the list of the one channel that made it run, or `PUSH` and the position of the Send as text.
+    """
+    parts = [node_ns(ns, node), str(step), node, *rest]
+    return derived_id(checkpoint_id, json.dumps(parts, ensure_ascii=False, separators=(",", ":")))
 
 
 def call_task_id(

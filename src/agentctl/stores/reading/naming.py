@@ -60,6 +60,9 @@ class Names:
             for node in self._nodes:
                 if layout.send_task_id(checkpoint_id, self._ns, step, node, index, format=format) == task_id:
                     return node
+        for node in self._nodes:
+            if layout.javascript_task_id(checkpoint_id, self._ns, step, node, layout.PUSH, str(index)) == task_id:
+                return node
         return None
 
     def of_handler(self, checkpoint_id: str, step: int, task: TaskRows, failed: Iterable[tuple[str, TaskPath]]) -> str:
@@ -94,7 +97,9 @@ class Names:
     def identify(self, checkpoint_id: str, step: int, task_id: str) -> TaskPath | None:
         """Returns what a task without a stored path was, or None where no known name fits."""
         for node in self._nodes:
-            if self._fits(checkpoint_id, step, node, task_id):
+            if self._fits(checkpoint_id, step, node, task_id) or self._fits_javascript(
+                checkpoint_id, step, node, task_id
+            ):
                 return TaskPath("pull", node)
         for index in range(_MAX_SENDS):
             if self.of_send(checkpoint_id, step, index, task_id):
@@ -112,6 +117,14 @@ class Names:
                 if layout.pull_task_id(checkpoint_id, self._ns, step, node, triggers, format=format) == task_id:
                     self._triggers[node] = triggers
                     return True
+        return False
+
+    def _fits_javascript(self, checkpoint_id: str, step: int, node: str, task_id: str) -> bool:
+        """Says whether LangGraph.js would have given a task of the node this id: of its triggers it takes the first."""
+        for channel in (layout.BRANCH + node, *self._joins.get(node, ()), layout.START):
+            made = layout.javascript_task_id(checkpoint_id, self._ns, step, node, layout.PULL, [channel])
+            if made == task_id:
+                return True
         return False
 
     def _possible_triggers(self, node: str) -> Iterator[frozenset[str]]:
