@@ -246,7 +246,7 @@ def test_a_checkpoint_of_another_thread_is_not_found(own_server: AgentServer, cl
 def test_a_namespace_that_is_not_there_is_named_with_those_that_are(reader: ServerReader) -> None:
     with pytest.raises(NotFound) as caught:
         read_history(reader, thread_id("outer"), ns="nosuch:1")
-    assert [candidate["ns"].partition(":")[0] for candidate in caught.value.candidates] == ["", "review"]
+    assert [str(candidate["ns"]).partition(":")[0] for candidate in caught.value.candidates] == ["", "review"]
 
 
 def test_a_busy_thread_is_shown_as_it_stands_and_said_to_be_busy(own_server: AgentServer) -> None:

@@ -66,7 +66,7 @@ def test_a_state_gives_its_row_and_its_values_as_json() -> None:
 
 
 def test_a_state_without_a_checkpoint_is_none() -> None:
-    empty = {"values": {}, "next": [], "tasks": [], "metadata": None, "created_at": None, "checkpoint": None}
+    empty: Raw = {"values": {}, "next": [], "tasks": [], "metadata": None, "created_at": None, "checkpoint": None}
 
     assert parse_state(empty, THREAD, "") is None
     assert parse_state({}, THREAD, "") is None

@@ -6,7 +6,7 @@ from typing import Final
 
 from agentctl.stores.server.states import State
 
-KEPT_BYTES: Final = 8 * 1024 * 1024
+_MAX_BYTES: Final = 8 * 1024 * 1024
 
 Place = tuple[str, str, str]
 """Thread, namespace and checkpoint id."""
@@ -19,7 +19,7 @@ class LastStates:
         max_bytes: How many bytes their values may have together.
     """
 
-    def __init__(self, max_bytes: int = KEPT_BYTES) -> None:
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._max_bytes = max_bytes
         self._states: dict[Place, State] = {}
         self._n_bytes = 0

@@ -16,7 +16,7 @@ from agentctl.records.rows import id_time
 from agentctl.stores.server.client import AgentServer, Raw
 from agentctl.stores.server.states import WITHOUT_VALUES, State, parse_state
 
-KEPT_BYTES: Final = 16 * 1024
+KEPT_RESULT_BYTES: Final = 16 * 1024
 """Task results larger than this are asked for again when they are needed."""
 
 _THREADS_PER_PAGE: Final = 500
@@ -124,7 +124,7 @@ def _take_all(server: AgentServer, thread: str, ns: str, ask: _Ask, listed: List
     while True:
         page = ask(server, thread, ns, limit, listed.oldest)
         states = (parse_state(raw, thread, ns) for raw in page)
-        new = {state.row.id: state.slim(KEPT_BYTES) for state in states if state is not None}
+        new = {state.row.id: state.slim(KEPT_RESULT_BYTES) for state in states if state is not None}
         n_known = len(listed.states)
         listed.states |= new
         listed.is_paged = listed.is_paged or (ask is _by_post and 0 < n_known < len(listed.states))

@@ -1,7 +1,7 @@
 """Reading an Agent Server.
 
 What a namespace's history says is kept, without values, so that one command sees one thread and no page is asked for
-twice. Channel values are asked for when they are needed, a few states at a time, and not kept.
+twice. Channel values are asked for when they are needed, a few states at a time; of those the last 8 MB are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentctl.stores.server.client import TIMEOUT_S, AgentServer, Raw, is_thread
 from agentctl.stores.server.heads import Heads, newest_first
 from agentctl.stores.server.inner import inner_namespaces
 from agentctl.stores.server.kept import LastStates
-from agentctl.stores.server.paging import KEPT_BYTES, Listed, list_states, list_threads
+from agentctl.stores.server.paging import KEPT_RESULT_BYTES, Listed, list_states, list_threads
 from agentctl.stores.server.sizes import ServerSizes
 from agentctl.stores.server.states import WITHOUT_VALUES, State, parse_state
 from agentctl.stores.stated import StatedTask
@@ -239,7 +239,7 @@ class ServerReader:
             return None
         if len(self._lone) == _MAX_LONE:
             self._lone.clear()
-        kept = self._lone[state.row.thread, state.row.ns, state.row.id] = state.slim(KEPT_BYTES)
+        kept = self._lone[state.row.thread, state.row.ns, state.row.id] = state.slim(KEPT_RESULT_BYTES)
         return kept
 
     def _ask_one(self, thread: str, ns: str, checkpoint_id: str, select: Sequence[str]) -> State | None:
