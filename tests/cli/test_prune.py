@@ -55,7 +55,7 @@ def test_the_plan_says_what_goes_and_what_cannot_be_forked_and_writes_nothing(cl
 
     assert lines[0].startswith("asking  skipped")
     assert lines[1].strip() == "a question waits on it; such a thread is touched where the command names it"
-    assert lines[2].startswith("chat  goes 4 of 12 checkpoints, 6 writes, ")
+    assert lines[2].startswith("chat  loses 4 of 12 checkpoints, 6 writes, ")
     assert lines[3] == "  stops being forkable: 2 turns"
     assert lines[4].split("  ")[2:] == ["1", "where is my order?", "2 of 3", "its end stays"]
     assert lines[6] == "2 threads looked at: 1 to prune, 1 skipped"

@@ -112,7 +112,7 @@ def _title(thread: ThreadPrune, applied: bool, now: datetime) -> Text:
     elif not thread.goes.n_rows:
         text.append("  nothing to prune", style="dim")
     else:
-        verb = ("deleted" if applied else "delete") if thread.action == "delete" else ("gone" if applied else "goes")
+        verb = ("deleted" if applied else "delete") if thread.action == "delete" else ("lost" if applied else "loses")
         text.append(f"  {verb} ", style="red" if thread.action == "delete" else "")
         text.append(_removed(thread.goes, of=thread.n_checkpoints if thread.action == "thin" else None))
     text.append(f"  {age(thread.updated_at, now)}", style="dim")

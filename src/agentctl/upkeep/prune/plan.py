@@ -97,14 +97,13 @@ class Planning:
             status=standing.status,
             n_checkpoints=end.n_checkpoints,
             reason=reason,
-            notes=_notes(standing, self.request) if not reason else (),
         )
         if reason:
             return ThreadPlan(report)
         weights = {weight.key: weight for weight in self.deleter.weights(end.thread)}
         if not weights and not self.deleter.n_rows(end.thread):
             return None  # another program has taken the thread away since it was listed
-        stored = _Stored(mark, weights)
+        stored = _Stored(mark, weights, standing.asking)
         return self._whole(report, stored) if self.request.delete else self._thinned(report, stored)
 
     def _whole(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan:
@@ -116,7 +115,8 @@ class Planning:
             known = [key for key in ordered if key in stored.weights]
             rest = sorted(stored.weights.keys() - set(known), reverse=True)
             batches = tuple(_batches([*rest, *known], stored.weights, self.request.batch_rows))
-        return ThreadPlan(replace(report, goes=goes), stored.mark, stored.weights, (), batches, whole=True)
+        report = replace(report, goes=goes, notes=tuple(_about_questions(stored.asking, ())))
+        return ThreadPlan(report, stored.mark, stored.weights, (), batches, whole=True)
 
     def _thinned(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan | None:
         shape = read_shape(self.reader, report.thread)
@@ -128,7 +128,8 @@ class Planning:
         going = [*shape.stray, *_stray_writes(stored.weights, shape), *going]
         kept = stored.weights.keys() - set(going)
         blobs = self.deleter.blobs_beside(report.thread, kept)
-        report = replace(report, notes=(*report.notes, *keeping.notes, *_about_delta(needs, keeping.ids)))
+        notes = (*_about_questions(stored.asking, needs.kept), *keeping.notes, *_about_delta(needs, keeping.ids))
+        report = replace(report, notes=notes)
         if not going and not blobs.n_blobs:
             return None if self.request.thread is None else ThreadPlan(report, stored.mark)
         return ThreadPlan(
@@ -148,29 +149,30 @@ class Planning:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A thread as it is stored when it is planned."""
+    """A thread as it is stored when it is planned; `asking` are the ends of branches on which a question waits."""
 
     mark: ThreadMark
     weights: Mapping[Key, RowWeight]
+    asking: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """Where a thread stands: the status of its head, and whether a question waits on any of its branches."""
+    """Where a thread stands: the status of its head, and the ends of its branches on which a question waits."""
 
     status: ThreadStatus
-    asks: bool
+    asking: tuple[str, ...] = ()
 
 
 def _standing(reader: Reader, thread: str) -> _Standing:
     tree = read_tree(reader, thread)
     if tree.head is None:
-        return _Standing("empty", asks=False)
+        return _Standing("empty")
     asked = {write.checkpoint_id for write in reader.writes(thread, ROOT, value_bytes=0, channels=[INTERRUPT])}
     looked_at = [tree.head, *(tip for tip in tree.tips if tip in asked and tip != tree.head)]
     tasks = StepReader(reader, thread, ROOT, tree=tree, value_bytes=0).tasks(looked_at)
-    asks = any(task.interrupts and not task.finished for found in tasks.values() for task in found)
-    return _Standing(status_of(tasks.get(tree.head, ())), asks)
+    asking = (id for id, found in tasks.items() if any(task.interrupts and not task.finished for task in found))
+    return _Standing(status_of(tasks.get(tree.head, ())), tuple(asking))
 
 
 def _why_not(end: ThreadEnd, request: PruneRequest, standing: _Standing) -> str:
@@ -181,19 +183,19 @@ def _why_not(end: ThreadEnd, request: PruneRequest, standing: _Standing) -> str:
         return "no checkpoint of its root graph is stored"
     if request.thread is not None:
         return ""
-    if standing.asks:
+    if standing.asking:
         return "a question waits on it; such a thread is touched where the command names it"
     if request.delete and standing.status == "pending" and "pending" not in request.statuses:
         return "a step of it is due: it stopped before a node, or its run died; name it, or say --status pending"
     return ""
 
 
-def _notes(standing: _Standing, request: PruneRequest) -> tuple[str, ...]:
-    if not standing.asks:
-        return ()
-    if request.delete:
-        return ("a question waits on it and goes with it: the command names the thread",)
-    return ("a question waits on it and stays: the command names the thread",)
+def _about_questions(asking: Collection[str], staying: Collection[str]) -> Iterator[str]:
+    """Yields what becomes of the questions of a thread that the command names."""
+    if any(id not in staying for id in asking):
+        yield "a question waits on it and goes with it: the command names the thread"
+    elif asking:
+        yield "a question waits on it and stays: the command names the thread"
 
 
 def _about_delta(needs: Needs, asked: Collection[str]) -> Iterator[str]:
