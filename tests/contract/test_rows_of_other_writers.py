@@ -19,18 +19,10 @@ from agentctl.codec.values import decode
 from agentctl.records.rows import Stored
 from agentctl.stores.sqlite.reader import SqliteReader
 from tests.catalog import CATALOG, run_case, sqlite_thread
+from tests.support.javascript import SQLITE_TABLES
 
 THREAD = CATALOG["linear"].thread
 KEY = "0123456789abcdef"
-JS_TABLES = (
-    "CREATE TABLE checkpoints (thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL DEFAULT '', checkpoint_id TEXT"
-    " NOT NULL, parent_checkpoint_id TEXT, type TEXT, checkpoint BLOB, metadata BLOB,"
-    " PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id))",
-    "CREATE TABLE writes (thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL DEFAULT '', checkpoint_id TEXT NOT NULL,"
-    " task_id TEXT NOT NULL, idx INTEGER NOT NULL, channel TEXT NOT NULL, type TEXT, value BLOB,"
-    " PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx))",
-)
-"""Source: langgraphjs, libs/checkpoint-sqlite/src/index.ts (`setup`)."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +38,7 @@ def database(tmp_path: Path, template: Path) -> Path:
 @pytest.fixture
 def javascript(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(tmp_path / "js.sqlite", isolation_level=None)) as connection:
-        for statement in JS_TABLES:
+        for statement in SQLITE_TABLES:
             connection.execute(statement)
         yield connection
 
