@@ -20,14 +20,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import copying, looking, running, whole_stores
+from benchmarks import beside, copying, looking, running, whole_stores
 from benchmarks.measure import Bench, Case
 from benchmarks.stores import Stores
 from benchmarks.table import Row, printed
 from benchmarks.timing import Processes
 from tests.support.postgres import running_postgres
 
-CASES: tuple[Case, ...] = (*looking.CASES, *copying.CASES, *running.CASES, *whole_stores.CASES)
+CASES: tuple[Case, ...] = (*looking.CASES, *copying.CASES, *running.CASES, *whole_stores.CASES, *beside.CASES)
 
 
 def main() -> None:
