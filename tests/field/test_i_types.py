@@ -131,7 +131,9 @@ def test_i1_i5_a_replay_whose_types_are_gone_stops_before_anything_is_copied_or_
     assert not ran
 
 
-def test_i3_a_strenum_keeps_its_type_on_sqlite_and_a_replay_says_where_it_is_bare(rows: Rows, app: Any) -> None:
+def test_i3_a_strenum_keeps_its_type_on_sqlite_and_a_replay_says_where_it_is_bare(
+    rows: Rows, app: Any, tmp_path: Path
+) -> None:
     class Declared(TypedDict, total=False):
         tone: Any
         n: int
@@ -140,7 +142,7 @@ def test_i3_a_strenum_keeps_its_type_on_sqlite_and_a_replay_says_where_it_is_bar
     graph = _graph({"tone": app.Tone.KIND}, Declared)
     _run(rows, graph)
     shown = _cli(rows, "show", "t", "--channel", "tone", "--json").json["value"]
-    with experiment_on(rows.url, graph, Path(rows.url if rows.kind == "sqlite" else "x").parent / "i3.sqlite") as one:
+    with experiment_on(rows.url, graph, tmp_path / "debug" / "i3.sqlite") as one:
         warnings = " ".join(replay(one, about_to_run(one.source, "t", "use")).plan.warnings)
     if rows.kind == "sqlite":
         assert (shown, warnings) == ({"$type": f"{APP}.Tone", "$value": "kind"}, "")
