@@ -2,7 +2,8 @@
 
 Usage: python -m benchmarks.bench [--only WORDS]... [--quick] [--cpu] [--json FILE] [--list]
 `--only` takes rows whose work or store holds the words, such as `--only 'history of 5,000'`. `--quick` takes threads
-and rows of a tenth of the size, and no goals. `--cpu` compares processor time, for machines that do other work meanwhile.
+and rows of a tenth of the size, and has no goals. `--cpu` compares processor time, for machines that do other work
+meanwhile.
 
 Data is generated in a temporary folder and gone afterwards; how much disk it took is said. `agentctl` runs in an empty
 folder, without a configuration. "Beyond start-up" takes each program's own start-up off: the stock one opens the store
