@@ -267,3 +267,15 @@ def _assert_gutter(out: str, ids: list[str]) -> None:
     marked = [line for line in out.splitlines() if "●" in line or "○" in line]
     assert len(marked) == len(ids)
     assert all(line.count("●") + line.count("○") >= 1 for line in marked)
+
+
+@pytest.mark.parametrize("part", KEYS)
+@pytest.mark.parametrize("document", [[{"x": 1}], "text", 3, None], ids=str)
+def test_a_part_of_a_state_that_is_of_another_form_is_told_by_every_command(
+    postgres: Rows, part: str, document: Any
+) -> None:
+    with _thread(postgres):
+        changed = "jsonb_set(checkpoint, ARRAY[?::text], ?::jsonb)"
+        postgres.sql(f"UPDATE checkpoints SET checkpoint = {changed} WHERE thread_id = 't'", part, json.dumps(document))
+        for words in (("threads",), ("show", THREAD), ("doctor", THREAD), ("history", THREAD)):
+            _assert_told(_cli(postgres.url, *words), words)

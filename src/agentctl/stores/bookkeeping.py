@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from typing import cast
+from typing import Any, cast
 
 import msgpack  # type: ignore[import-untyped]
 
@@ -103,7 +103,7 @@ def from_document(
         row=row,
         format=version if isinstance(version, int) else 1,
         channel_versions=_versions(document.get("channel_versions")),
-        versions_seen={str(node): _versions(seen) for node, seen in _map(document.get("versions_seen")).items()},
+        versions_seen={str(node): _versions(seen) for node, seen in as_map(document.get("versions_seen")).items()},
         values=values,
         updated_channels=tuple(str(name) for name in updated) if isinstance(updated, list) else None,
         missing_blobs=missing_blobs,
@@ -154,10 +154,11 @@ def _chosen(
 
 
 def _versions(value: object) -> dict[str, Version]:
-    return {name: v for name, v in _map(value).items() if isinstance(name, str) and isinstance(v, str | int | float)}
+    return {name: v for name, v in as_map(value).items() if isinstance(name, str) and isinstance(v, str | int | float)}
 
 
-def _map(value: object) -> Mapping[str, object]:
+def as_map(value: object) -> Mapping[str, Any]:
+    """Returns a part of a document that should be a map, empty where it is anything else."""
     return value if isinstance(value, Mapping) else {}
 
 

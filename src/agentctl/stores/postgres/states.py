@@ -78,11 +78,11 @@ class StateQueries:
         return self._channels is None or channel in self._channels
 
     def _inline(self, document: Mapping[str, Any]) -> dict[str, Stored]:
-        values = document.get("channel_values") or {}
+        values = bookkeeping.as_map(document.get("channel_values"))
         return {name: inline_value(value) for name, value in values.items() if self._is_wanted(name)}
 
     def _blob_keys(self, document: Mapping[str, Any]) -> list[_Key]:
-        versions = document.get("channel_versions") or {}
+        versions = bookkeeping.as_map(document.get("channel_versions"))
         return [(name, _text(version)) for name, version in versions.items() if self._is_wanted(name)]
 
     def _blob_sizes(self, keys: Collection[_Key]) -> dict[_Key, int]:
@@ -162,7 +162,7 @@ class StateQueries:
 def _should_have_blob(channel: str, row: CheckpointRow, document: Mapping[str, Any]) -> bool:
     delta = row.metadata.get(_DELTA_COUNTERS)
     return (
-        channel not in (document.get("channel_values") or {})
+        channel not in bookkeeping.as_map(document.get("channel_values"))
         and not channel.startswith(("__", "branch:to:"))
         and not (isinstance(delta, Mapping) and channel in delta)
     )
