@@ -27,7 +27,6 @@ from tests.support.pruning import clone, deleter_of, faults, named, plain, prune
 
 CASES = (
     "linear",
-    "pending sends",
     "half done sends",
     "subgraph persistent",
     "subgraph nested answered",
@@ -75,6 +74,30 @@ def run_on(graph: Any, name: str, thread: str, fork_at: str) -> list[Any]:
 
 def n_stored(rows: Rows, thread: str) -> int:
     return int(rows.sql("SELECT count(*) FROM checkpoints WHERE thread_id = ?", thread)[0][0])
+
+
+def test_threads_are_read_in_pages_and_each_is_told_once(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentctl.upkeep.prune.prune._THREADS_PER_READ", 3)
+    run_twice(rows, "silent", "p-0")
+    names = {"p-0", *(clone(rows.url, "p-0", f"p-{n}") for n in range(1, 8))}
+
+    told = [one.thread for one in prune(rows.url, PruneRequest(request().now, delete=True), apply=False)]
+
+    assert sorted(name for name in told if name in names) == sorted(names)
+    assert len(told) == len(set(told))
+
+
+def test_a_thread_that_asks_is_touched_only_where_it_is_named(rows: Rows) -> None:
+    CATALOG["interrupt inside"].run(CATALOG["interrupt inside"].build(rows.saver), "asking")
+    n_before = n_stored(rows, "asking")
+
+    told = {one.thread: one for one in prune(rows.url, request(delete=True, older_than=None), apply=False)}
+
+    assert told["asking"].action == "skip"
+    assert "a question waits" in told["asking"].reason
+    (named_,) = prune(rows.url, named(request(delete=True), "asking"))
+    assert "goes with it" in named_.notes[0]
+    assert named_.goes.n_checkpoints == n_before
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -193,27 +216,23 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize(("name", "delete"), [("subgraph nested answered", False), ("delta", True)])
 def test_wherever_it_is_killed_what_is_left_is_whole(rows: Rows, name: str, delete: bool) -> None:
-    first = f"killed {name} {delete}"
-    graph = run_twice(rows, name, first)
-    before, known = states(graph, first), faults(rows.url, first)
+    thread = f"killed {name}"
+    graph = run_twice(rows, name, thread)
+    before, known = states(graph, thread), faults(rows.url, thread)
     asked = request(delete=delete, batch_rows=6, snapshot=True)
-    for n_transactions in (1, 3):
-        thread = clone(rows.url, first, f"{first} {n_transactions}")
-        left = [n_transactions]
+    n_done = iter(range(3))
 
-        def pause(left: list[int] = left) -> None:
-            left[0] -= 1
-            if left[0] == 0:
-                raise Killed
+    def pause() -> None:
+        now = states(graph, thread)
+        assert now == {id: before[id] for id in now}
+        assert faults(rows.url, thread) <= known
+        if next(n_done) == 2:
+            raise Killed
 
-        try:
-            prune(rows.url, named(asked, thread), pause=pause)
-        except Killed:
-            now = states(graph, thread)
-            assert now == {id: before[id] for id in now}
-            assert faults(rows.url, thread) <= known
-        prune(rows.url, named(asked, thread))
-        assert faults(rows.url, thread) <= known if not delete else n_stored(rows, thread) == 0
+    with pytest.raises(Killed):
+        prune(rows.url, named(asked, thread), pause=pause)
+    prune(rows.url, named(asked, thread))
+    assert faults(rows.url, thread) <= known if not delete else n_stored(rows, thread) == 0
 
 
 def test_a_thread_that_is_written_to_after_it_was_planned_is_left_as_it_is(
@@ -235,19 +254,6 @@ def test_a_thread_that_is_written_to_after_it_was_planned_is_left_as_it_is(
         assert told.goes.n_rows == 0
         assert n_stored(rows, "busy") > n_before
     assert faults(rows.url, "busy") == set()
-
-
-def test_a_thread_that_asks_is_touched_only_where_it_is_named(rows: Rows) -> None:
-    CATALOG["interrupt inside"].run(CATALOG["interrupt inside"].build(rows.saver), "asking")
-    n_before = n_stored(rows, "asking")
-
-    told = {one.thread: one for one in prune(rows.url, request(delete=True, older_than=None), apply=False)}
-
-    assert told["asking"].action == "skip"
-    assert "a question waits" in told["asking"].reason
-    (named_,) = prune(rows.url, named(request(delete=True), "asking"))
-    assert "goes with it" in named_.notes[0]
-    assert named_.goes.n_checkpoints == n_before
 
 
 def test_a_debug_fork_as_the_newest_row_does_not_cost_the_branch_of_the_customer(rows: Rows) -> None:
@@ -329,14 +335,3 @@ def test_a_saver_is_refused_by_name(tmp_path: Path) -> None:
     url = f"{tmp_path / 'mine.py'}:saver"
     with closing(open_reader(url)) as reader, pytest.raises(Refused, match="is a saver"):
         open_deleter(url, reader)
-
-
-def test_threads_are_read_in_pages_and_each_is_told_once(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentctl.upkeep.prune.prune._THREADS_PER_READ", 3)
-    run_twice(rows, "silent", "p-0")
-    names = {"p-0", *(clone(rows.url, "p-0", f"p-{n}") for n in range(1, 8))}
-
-    told = [one.thread for one in prune(rows.url, PruneRequest(request().now, delete=True), apply=False)]
-
-    assert sorted(name for name in told if name in names) == sorted(names)
-    assert len(told) == len(set(told))

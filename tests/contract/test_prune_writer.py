@@ -17,7 +17,7 @@ from tests.support.pruning import clone, faults, prune, request
 from tests.support.stores import saver_at
 
 _FORK = multiprocessing.get_context("fork")
-N_OLD, LIVE = 4, "live"
+N_OLD, LIVE = 2, "live"
 _LONGEST_RUN_S = 60.0
 
 
@@ -96,9 +96,11 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def test_an_application_goes_on_writing_while_threads_are_pruned(url: str) -> None:
     with Application(url) as application:
-        thinned = prune(url, request(batch_rows=9), pause=application.wait)
-        live = prune(url, request(thread=LIVE, batch_rows=9))
-        deleted = prune(url, request(delete=True, statuses=frozenset({"done"}), kept={LIVE: frozenset()}, batch_rows=9))
+        thinned = prune(url, request(batch_rows=12), pause=application.wait)
+        live = prune(url, request(thread=LIVE, batch_rows=12))
+        deleted = prune(
+            url, request(delete=True, statuses=frozenset({"done"}), kept={LIVE: frozenset()}, batch_rows=12)
+        )
         application.wait()
         n_runs = application.end()
 
