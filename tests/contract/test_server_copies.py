@@ -49,13 +49,14 @@ def debug(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_stock_langgraph_reads_a_copy_as_the_server_states_it(
     own_server: AgentServer, client: SyncLangGraphClient, debug: str
 ) -> None:
-    for name, graph in GRAPH_OF.items():
+    names = GRAPH_OF if debug.endswith(".sqlite") else ("chat", "fan", "asking", "delta")
+    for name in names:
         copied = run_cli(
             "copy", thread_id(name), "--store", own_server.url, "--to", debug, "--as", name, "--only", "all", "--json"
         )
         assert copied.code == 0 and copied.json["verified"], copied.out
         with stock_saver(debug) as saver:
-            bound = graph.copy(update={"checkpointer": saver})
+            bound = GRAPH_OF[name].copy(update={"checkpointer": saver})
             read = [_snapshot(one) for one in bound.get_state_history({"configurable": {"thread_id": name}})]
         assert read == [_state(one) for one in client.threads.get_history(thread_id(name), limit=1000)], name
 

@@ -91,7 +91,10 @@ def seeded_agent_server(folder: Path, database: str = "") -> Iterator[AgentServe
     """A running server with the threads of `seed`."""
     with running_agent_server(folder, database) as server:
         seed(server)
-        yield server
+        try:
+            yield server
+        finally:
+            server.let_go()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from langgraph.graph.message import _messages_delta_reducer
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Send, interrupt
 
-_POLL_S = 0.02
+_POLL_S = 0.25
 
 
 @tool
