@@ -56,7 +56,7 @@ def _group(file: Path) -> Group:
     return Group(file.stem.upper(), raw["title"], reports)
 
 
-def tests_by_report() -> Mapping[str, tuple[str, ...]]:
+def held_by_report() -> Mapping[str, tuple[str, ...]]:
     """Returns the names of the tests of each report, `file.py::test`; a test may name several: `test_a1_a2_...`."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for file in sorted(TESTS.glob("test_*.py")):
@@ -75,7 +75,7 @@ def _test_names(file: Path) -> Iterator[str]:
 
 def field_page() -> str:
     """Returns the page."""
-    tests = tests_by_report()
+    tests = held_by_report()
     parts = [HEAD]
     for group in groups():
         parts += [

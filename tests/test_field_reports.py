@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from docs.field_reports import PAGE, Group, Report, field_page, groups, tests_by_report
+from docs.field_reports import PAGE, Group, Report, field_page, groups, held_by_report
 
 REPORTS = [report for group in groups() for report in group.reports]
-TESTED = tests_by_report()
+TESTED = held_by_report()
 
 
 def test_the_page_is_what_the_reports_and_the_tests_say() -> None:
