@@ -227,11 +227,11 @@ def test_a9_steps_that_were_not_stored_are_counted(app: Apps) -> None:
 
     (row,) = history["items"]
     assert (row["step"], row["parent"], row["wrote"]) == (3, None, ["first", "second", "third"])
-    assert history["notes"] == [f"step 3 ({row['id'][-8:]}), no parent: 4 steps not stored (durability exit)"]
+    assert history["notes"] == [f"step 3 ({row['id'][-8:]}), no parent: 4 steps not stored (durability exit, or pruned)"]
     missing = line("replay", "t@before:second")
     assert (missing.code, missing.err.splitlines()[-1]) == (
         3,
-        "hint: no node runs there; 4 steps are not stored (durability exit)",
+        "hint: no node runs there; 4 steps are not stored (durability exit, or pruned)",
     )
 
 
@@ -244,7 +244,7 @@ def test_a9_a_run_with_durability_exit_after_others_is_told_from_them(app: Apps)
     history = line("history", "t", "--json").json
 
     assert Counter(tuple(row["wrote"]) for row in history["items"])["first", "second", "third"] == 1
-    assert "4 steps not stored (durability exit)" in history["notes"][0]
+    assert "4 steps not stored (durability exit, or pruned)" in history["notes"][0]
 
 
 def _rows(store: str) -> dict[str, list[tuple[object, ...]]]:

@@ -87,8 +87,8 @@ def test_missing_steps_of_durability_exit_are_counted(tmp_path: Path) -> None:
     history = history_of(tmp_path, "exit twice")
     newest, oldest = history.items
     assert history.notes == (
-        f"step 8 ({newest.id[-8:]}): 4 steps not stored (durability exit)",
-        f"step 3 ({oldest.id[-8:]}), no parent: 4 steps not stored (durability exit)",
+        f"step 8 ({newest.id[-8:]}): 4 steps not stored (durability exit, or pruned)",
+        f"step 3 ({oldest.id[-8:]}), no parent: 4 steps not stored (durability exit, or pruned)",
     )
     assert newest.wrote == oldest.wrote == ("collect", "decide", "answer")
     assert oldest.summary == 'log = ["input", "collect", "decide", "answer"]'

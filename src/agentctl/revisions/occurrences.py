@@ -121,7 +121,7 @@ def _otherwise(atom: Visit, scope: Scope, nodes: Sequence[str]) -> str:
     runs = "runs" if atom.side == "before" else "ran"
     there = f"nodes there: {', '.join(nodes)}" if nodes else f"no node {runs} there"
     n_missing = _n_not_stored(scope)
-    return f"{there}; {n_missing} steps are not stored (durability exit)" if n_missing else there
+    return f"{there}; {n_missing} steps are not stored (durability exit, or pruned)" if n_missing else there
 
 
 def _n_not_stored(scope: Scope) -> int:

@@ -52,7 +52,7 @@ class Notes:
         if missing:
             where = f"step {row.step} ({self.short(row.id)})" if row.step is not None else self.short(row.id)
             parent = "" if row.parent else ", no parent"
-            self._add("missing", f"{where}{parent}: {missing} steps not stored (durability exit)")
+            self._add("missing", f"{where}{parent}: {missing} steps not stored (durability exit, or pruned)")
         if step.parent is None and (parent_id := tree.dangling(row.id)) is not None:
             self._add("dangling", f"the parent of {self.short(row.id)} is not stored here: {parent_id}")
         if row.parent is not None and row.parent in tree.parents and row.id < row.parent:
