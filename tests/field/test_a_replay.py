@@ -227,7 +227,8 @@ def test_a9_steps_that_were_not_stored_are_counted(app: Apps) -> None:
 
     (row,) = history["items"]
     assert (row["step"], row["parent"], row["wrote"]) == (3, None, ["first", "second", "third"])
-    assert history["notes"] == [f"step 3 ({row['id'][-8:]}), no parent: 4 steps not stored (durability exit, or pruned)"]
+    note = f"step 3 ({row['id'][-8:]}), no parent: 4 steps not stored (durability exit, or pruned)"
+    assert history["notes"] == [note]
     missing = line("replay", "t@before:second")
     assert (missing.code, missing.err.splitlines()[-1]) == (
         3,
