@@ -158,6 +158,9 @@ def test_every_document_is_as_the_page_says(cli: Cli) -> None:
             ("case", "close", "support-17", "--dry-run"),
             ("case", "close", "support-17"),
             ("config", "show"),
+            ("audit",),
+            ("audit", "verify"),
+            ("audit", "--side-effects"),
             ("sandbox", "check"),
         )
     }

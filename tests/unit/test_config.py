@@ -9,7 +9,8 @@ import pytest
 
 from agentctl.config.debug import make_private_folder, sqlite_file
 from agentctl.config.load import Config, load_config
-from agentctl.config.places import hide_password, literal_password, locate_store
+from agentctl.config.places import hide_password, literal_password, locate_store, same_store
+from agentctl.config.profiles import AuditRule
 from agentctl.config.show import list_settings
 from agentctl.config.stores import require_copyable
 from agentctl.errors import ConfigError, NotFound, Refused
@@ -116,7 +117,7 @@ def test_a_target_without_a_profile_is_in_flag_then_environment_then_default_pro
 def test_a_named_profile_wins_over_flag_and_environment(tmp_path: Path) -> None:
     config = config_in(tmp_path, PROFILES, {"AGENTCTL_STORE": "env.sqlite"})
     choice = config.store_of("staging", "flag.sqlite")
-    assert (choice.profile, choice.access, choice.protected) == ("staging", "write", True)
+    assert (choice.profile, choice.access, choice.protected) == ("staging", "write", ("*",))
 
 
 def test_the_schema_flag_wins_over_the_profiles(tmp_path: Path) -> None:
@@ -248,6 +249,8 @@ WRONG = [
     ("profiles: {'a::b': {store: x}}", "cannot name a profile", None),
     ("profiles: {prod: {store: x, ticket: sure}}", "must be required or optional", None),
     ("profiles: {prod: {store: x, mask: sometimes}}", "must be always or never", None),
+    ("profiles: {debug: {ticket: required}}", "ticket is for stores of others", None),
+    ("profiles: {prod: {store: x, protected: [1]}}", "protected must be a text or a list of texts", None),
     ("profiles: {prod: {store: x, retention: long}}", "retention must be an age", "90d"),
     ("profiles: {debug: {access: read}}", "profiles.debug.access must be write", None),
     ("profiles: {a: {store: x, default: true}, b: {store: y, default: true}}", "a and b are both marked", None),
@@ -281,10 +284,57 @@ def test_an_empty_file_or_section_is_fine(tmp_path: Path, text: str) -> None:
     assert load_config(tmp_path, {}).profile_names == ("debug",)
 
 
-def test_a_profile_whose_ticket_cannot_be_kept_is_not_opened(tmp_path: Path) -> None:
-    config = config_in(tmp_path, "profiles: {prod: {store: x.sqlite, ticket: required, mask: always}}")
-    with pytest.raises(Refused, match="ticket"):
-        config.store_of("prod")
+def test_a_profile_asks_for_a_ticket_however_its_store_is_named(tmp_path: Path) -> None:
+    text = "profiles: {prod: {store: x.sqlite, ticket: required}, log: {store: y.sqlite, audit: true}}"
+    config = config_in(tmp_path, text)
+    (tmp_path / "x.sqlite").touch()
+    (tmp_path / "link.sqlite").symlink_to("x.sqlite")
+    for choice in (
+        config.store_of("prod"),
+        config.store_of(None, "x.sqlite"),
+        config.store_of(None, "sqlite:///x.sqlite"),
+        config.store_of(None, "../" + tmp_path.name + "/x.sqlite"),
+        config.store_of(None, "link.sqlite"),
+    ):
+        assert choice.audit == AuditRule("prod", ticket=True)
+    assert config.store_of("log").audit == AuditRule("log", ticket=False)
+    assert config.store_of(None, "z.sqlite").audit is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("postgresql://a:x@db/agents", "postgresql://b@DB:5432/agents?sslmode=require", True),
+        ("postgresql://a@db/agents", "postgres://db/agents", True),
+        ("postgresql:///agents?host=db", "postgresql://db/agents", True),
+        ("postgresql://a@db/agents", "postgresql://a@db/others", False),
+        ("postgresql://a@db/agents", "postgresql://a@db:5433/agents", False),
+        ("https://agents.example/", "https://agents.example:443", True),
+        ("/data/x.sqlite", "postgresql://db/agents", False),
+        ("/data/x.py:saver", "/data/x.py:saver", True),
+    ],
+)
+def test_a_store_is_the_same_whoever_logs_in(one: str, other: str, same: bool) -> None:
+    assert same_store(one, other) is same
+
+
+def test_the_debug_store_is_never_one_that_is_only_read(tmp_path: Path) -> None:
+    config = config_in(tmp_path, "profiles: {prod: {store: x.sqlite}, work: {store: y.sqlite, access: write}}")
+    with pytest.raises(Refused, match="store of profile prod, which has access: read"):
+        config.debug_store("x.sqlite")
+    with pytest.raises(Refused, match="AGENTCTL_DEBUG_STORE"):
+        config_in(tmp_path, "profiles: {prod: {store: x.sqlite}}", {"AGENTCTL_DEBUG_STORE": "x.sqlite"}).debug_store()
+    assert config.debug_store("y.sqlite").access == "write"
+
+
+def test_protected_patterns_match_whole_thread_ids(tmp_path: Path) -> None:
+    config = config_in(
+        tmp_path, "profiles: {a: {store: x, protected: ['vip-*', chat]}, b: {store: y, protected: true}, c: {store: z}}"
+    )
+    held = config.store_of("a")
+    assert [held.protects(thread) for thread in ("vip-1", "chat", "chat-2", "x-vip-1")] == [True, True, False, False]
+    assert config.store_of("b").protects("anything")
+    assert not config.store_of("c").protects("anything")
 
 
 def test_nothing_is_copied_out_of_a_profile_whose_copies_must_be_masked(tmp_path: Path) -> None:
@@ -355,6 +405,6 @@ def test_the_file_in_the_documentation_is_read_and_says_what_the_text_says(tmp_p
 
 def test_the_documentation_explains_every_key() -> None:
     text = DOCS.read_text()
-    profile = "store access default schema ticket mask protected retention"
+    profile = "store access default schema ticket audit mask protected retention"
     workflow = "graph sandbox production model incidents renderer checks"
     assert [key for key in f"{profile} {workflow}".split() if f"| `{key}` |" not in text] == []

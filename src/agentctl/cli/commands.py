@@ -32,6 +32,7 @@ COMMANDS: Final = (
     ("sandbox", "agentctl.cli.sandbox:app", "Check that sandbox tools stand for production's."),
     ("tour", "agentctl.cli.tour:tour", "Walk real incidents from customer to verdict."),
     ("case", "agentctl.cli.case:app", "Open, list, show and close cases."),
+    ("audit", "agentctl.cli.audit:app", "Show and check who looked at what, and why."),
     ("config", "agentctl.cli.config:app", "Show what is configured, and where."),
 )
 """Name; where the command or the group of commands (a `typer.Typer`) is; what the list of commands says of it."""

@@ -29,6 +29,8 @@ def diff(
     store: options.Store = None,
     schema: options.Schema = None,
     debug_store: options.DebugStore = None,
+    ticket: options.Ticket = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what differs between two checkpoints from their common ancestor: messages, tool calls, reply, state.

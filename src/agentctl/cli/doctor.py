@@ -51,6 +51,8 @@ def doctor(
     schema: options.Schema = None,
     literal: options.Literal = False,
     debug_store: options.DebugStore = None,
+    ticket: options.Ticket = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Say what is wrong with stored threads, and for each the command that helps.

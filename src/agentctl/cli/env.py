@@ -21,7 +21,7 @@ _COMMAND = re.compile(
     r"threads|history|show|resolve|diff|size|doctor|prune|copy|replay|fork|diagnose|export|run|resume|case \w+)"
     r"\b(?P<rest>[^\n;]*)"
 )
-_STORE_FLAGS = ("--store", "--schema", "--debug-store")
+_STORE_FLAGS = ("--store", "--schema", "--debug-store", "--ticket")
 _DEBUG_TARGET = re.compile(r"(?:^|[\s'])debug::")
 
 
@@ -32,6 +32,7 @@ class Env:
     `width` is the terminal's columns; `is_terminal` and `err_is_terminal` decide between tables and plain lines.
     `warnings` are those told so far, which the JSON document carries.
     `on_answer` gets the answer in place of stdout, for a command that is run by another one.
+    `ticket` and `reason` are why a store is looked at, as the command line gave them.
     """
 
     stdin: TextIO
@@ -47,12 +48,14 @@ class Env:
     argv: tuple[str, ...] = field(default=())
     warnings: list[str] = field(default_factory=list)
     on_answer: Callable[[Answer], None] | None = None
+    ticket: str = ""
+    reason: str = ""
 
     def pasteable(self, text: str) -> str:
         """Returns text with every `agentctl` command in it saying which stores this command used.
 
-        A target without a profile is looked for in `--store`, and `debug::` in `--debug-store`; where these were
-        given as flags, the printed commands give them too, so that they work when pasted.
+        A target without a profile is looked for in `--store`, and `debug::` in `--debug-store`; where these or a
+        `--ticket` were given, the printed commands give them too, so that they work when pasted.
         """
         flags = store_flags(self.argv)
         return _COMMAND.sub(lambda match: _with_flags(match, flags), text) if flags else text
@@ -73,7 +76,7 @@ class Env:
 
 
 def store_flags(argv: Sequence[str]) -> dict[str, str]:
-    """Returns the flags of a command line that say which stores are meant."""
+    """Returns the flags of a command line that say which stores are meant, and for which ticket they are read."""
     found: dict[str, str] = {}
     for i, word in enumerate(argv):
         name, equals, value = word.partition("=")
@@ -94,7 +97,7 @@ def _wanted(verb: str, rest: str) -> tuple[str, ...]:
         return ()
     if verb.startswith("case") or (_DEBUG_TARGET.search(rest) and verb != "diff"):
         return ("--debug-store",)
-    return ("--store", "--debug-store") if verb == "run" else _STORE_FLAGS
+    return ("--store", "--debug-store", "--ticket") if verb == "run" else _STORE_FLAGS
 
 
 def real_env(argv: list[str]) -> Env:

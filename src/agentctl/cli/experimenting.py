@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentctl.cli.admission import admitted
 from agentctl.cli.grouped import FormOptions, RunOptions
 from agentctl.cli.opening import Opened
 from agentctl.cli.output import say
@@ -99,13 +100,14 @@ def target_store(opened: Opened, to: str | None, *, setup: bool = True) -> Itera
     from agentctl.stores.open import open_writer
 
     choice = opened.config.target_of(to, debug_flag=opened.stores.debug_flag)
-    writer = open_writer(choice.url, profile=choice.profile, schema=choice.schema)
-    try:
-        if setup:
-            writer.setup()
-        yield writer, choice
-    finally:
-        writer.close()
+    with admitted(opened.env, opened.config, choice, "write"):
+        writer = open_writer(choice.url, profile=choice.profile, schema=choice.schema)
+        try:
+            if setup:
+                writer.setup()
+            yield writer, choice
+        finally:
+            writer.close()
 
 
 @contextmanager

@@ -70,6 +70,7 @@ def export(
     split: Split = "test",
     bad_result: BadResults = False,
     dry_run: options.DryRun = False,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Add a branch to a dataset: one example a user turn, with its recording and what would have been right.

@@ -23,6 +23,7 @@ class Where:
     schema: options.Schema = None
     literal: options.Literal = False
     debug_store: options.DebugStore = None
+    ticket: options.Ticket = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ def history(
     where: Where,
     everything: bool = typer.Option(False, "--all", help="Every namespace: subgraphs and subagents too."),
     limit: options.Limit = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """List a thread's checkpoints, newest first: who wrote each, what runs next, where it forked.

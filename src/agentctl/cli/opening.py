@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from agentctl.cli.admission import admitted
 from agentctl.cli.env import Env
 from agentctl.cli.grouped import Where
 from agentctl.cli.output import warn
@@ -52,13 +53,21 @@ class Stores:
         return self.config.store_of(profile or None, self.flag, schema=self.schema, debug_flag=self.debug_flag)
 
     def reader(self, profile: str) -> Reader:
-        """Returns the store opened for reading."""
+        """Returns the store opened for reading.
+
+        Raises:
+            Refused: its profile needs a ticket, and none was given.
+            StoreError: it cannot be opened, or the audit log cannot be written.
+        """
+        from agentctl.stores.counting import count_reads
         from agentctl.stores.open import open_reader
 
         choice = self.choice(profile)
         if choice not in self.open:
+            tally = self.stack.enter_context(admitted(self.env, self.config, choice, "read"))
             reader = open_reader(choice.url, profile=choice.profile, schema=choice.schema, warn=partial(warn, self.env))
             self.stack.callback(reader.close)
+            count_reads(reader, tally)
             for text in reader.info.warnings:
                 warn(self.env, text)
             self.open[choice] = reader

@@ -6,6 +6,17 @@ from typing import Annotated
 
 import typer
 
+
+def _note_ticket(context: typer.Context, value: str | None) -> str | None:
+    context.obj.ticket = value or ""
+    return value
+
+
+def _note_reason(context: typer.Context, value: str | None) -> str | None:
+    context.obj.reason = value or ""
+    return value
+
+
 Target = Annotated[
     str,
     typer.Argument(metavar="TARGET", help="[PROFILE::]THREAD[@REV]; THREAD alone is its head. See docs/revisions.md."),
@@ -38,7 +49,21 @@ Limit = Annotated[
     typer.Option("--limit", metavar="N", min=0, help="At most N rows; 0 for all. On a terminal 50 unless said."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")]
-Reason = Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, kept with what is written.")]
+Reason = Annotated[
+    str | None,
+    typer.Option(
+        "--reason", metavar="TEXT", help="Why; kept with what is written, and in the audit log.", callback=_note_reason
+    ),
+]
+Ticket = Annotated[
+    str | None,
+    typer.Option(
+        "--ticket",
+        metavar="ID",
+        help="The ticket that a store is read for; kept in the audit log (docs/config.md).",
+        callback=_note_ticket,
+    ),
+]
 Case = Annotated[
     str | None,
     typer.Option("--case", metavar="NAME", help="The case that keeps the evidence; else one named after the thread."),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
 from agentctl.cli import options
+from agentctl.cli.admission import admitted
 from agentctl.cli.env import Env
 from agentctl.cli.opening import Stores, open_in, open_stores
 from agentctl.cli.output import Answer, emit, say
+from agentctl.config.profiles import ALL_THREADS, DEBUG
 from agentctl.config.stores import StoreChoice
 from agentctl.errors import Refused, UsageError
 from agentctl.records.copies import command
@@ -79,6 +81,8 @@ def prune(
     schema: options.Schema = None,
     literal: options.Literal = False,
     debug_store: options.DebugStore = None,
+    ticket: options.Ticket = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Take old checkpoints or whole threads away. Shows what would go, and what could not be forked any more.
@@ -100,12 +104,14 @@ def prune(
 
         profile, thread = _scope(stores, target, literal=literal)
         choice, reader = stores.choice(profile), stores.reader(profile)
+        delete = delete or _means_retention(stores, choice, thread, keep_turns, older_than, status)
         age = older_than or _retention(stores, choice, thread, delete=delete, status=status)
         _check_combination(thread, age, status, keep_turns, delete, (keep_branchable, snapshot), apply, vacuum)
-        with closing(open_deleter(choice.url, reader, schema=choice.schema)) as deleter:
+        with closing(open_deleter(choice.url, reader, schema=choice.schema)) as deleter, ExitStack() as stack:
             if apply:
-                _require_writable(choice)
+                _require_writable(choice, thread)
                 deleter.check_allowed(compact=vacuum)
+                stack.enter_context(admitted(env, stores.config, choice, "write"))
             request = PruneRequest(
                 now=env.now(),
                 thread=thread,
@@ -114,6 +120,7 @@ def prune(
                 delete=delete,
                 keep_turns=keep_turns or 1,
                 keep_branchable=keep_branchable,
+                protects=choice.protects,
                 kept=_kept(stores, profile, keep or []),
                 snapshot=snapshot,
                 batch_rows=batch_rows,
@@ -146,7 +153,7 @@ def _answer(env: Env, pruning: Pruning, store: str, choice: StoreChoice, vacuum:
                 applied=applied,
                 alone=request.thread is not None,
                 now=request.now,
-                notes=() if applied else _obstacles(choice),
+                notes=() if applied else _obstacles(choice, request.thread),
                 next_command=next_command(),
                 width=width,
             ),
@@ -178,6 +185,20 @@ def _scope(stores: Stores, text: str, *, literal: bool) -> tuple[str, str | None
             hint=f"leave the revision away: {opened.thread}",
         )
     return opened.target.profile, opened.thread
+
+
+def _means_retention(
+    stores: Stores,
+    choice: StoreChoice,
+    thread: str | None,
+    keep_turns: int | None,
+    older_than: str | None,
+    status: list[str] | None,
+) -> bool:
+    """Returns whether a debug store is named and nothing else: whole threads older than its retention are meant."""
+    if choice.profile != DEBUG or keep_turns is not None or older_than is not None:
+        return False
+    return _retention(stores, choice, thread, delete=True, status=status) is not None
 
 
 def _retention(
@@ -234,16 +255,19 @@ def _kept(stores: Stores, profile: str, texts: list[str]) -> dict[str, frozenset
     return found
 
 
-def _require_writable(choice: StoreChoice) -> None:
-    for obstacle in _obstacles(choice):
+def _require_writable(choice: StoreChoice, thread: str | None) -> None:
+    for obstacle in _obstacles(choice, thread):
         raise Refused(obstacle, hint="without --apply the plan is shown")
 
 
-def _obstacles(choice: StoreChoice) -> list[str]:
-    """Returns what keeps rows of a store from being taken away."""
+def _obstacles(choice: StoreChoice, thread: str | None) -> list[str]:
+    """Returns what keeps rows of a store, or of the one thread that is meant, from being taken away."""
     name = choice.profile or choice.shown
-    if choice.protected:
+    if ALL_THREADS in choice.protected:
         return [f"{name} is protected: true in agentctl.yaml, so nothing of it is pruned"]
+    if thread is not None and choice.protects(thread):
+        patterns = ", ".join(choice.protected)
+        return [f"{thread} is protected in agentctl.yaml ({name}: {patterns}), so nothing of it is pruned"]
     if choice.access != "write":
         return [f"{name} can be read, not written: --apply takes a profile with access: write in agentctl.yaml"]
     return []

@@ -16,6 +16,7 @@ def resolve(
     ctx: typer.Context,
     target: options.Target,
     where: Where,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Print the full id of the checkpoint that a target names, and why it is that one.

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from agentctl.cli import options
+from agentctl.cli.admission import admitted
 from agentctl.cli.env import Env
 from agentctl.cli.experimenting import read_json
 from agentctl.cli.grouped import Where, WorkflowOptions, expanded
@@ -71,16 +72,17 @@ def resume(
                 stand = read_stand(ready, opened.thread, seen=head)
                 departure = departure_with_answers(ready, opened.thread, single, by_id, stand, answered)
                 raise typer.Exit(follow.answer_plan(departure))
-            ended = resume_workflow(
-                ready,
-                opened.thread,
-                value=single,
-                by_id=by_id,
-                seen=head,
-                answered=answered,
-                env=env.environ,
-                watch=follow.watch,
-            )
+            with admitted(env, opened.config, choice, "write"):
+                ended = resume_workflow(
+                    ready,
+                    opened.thread,
+                    value=single,
+                    by_id=by_id,
+                    seen=head,
+                    answered=answered,
+                    env=env.environ,
+                    watch=follow.watch,
+                )
     raise typer.Exit(follow.answer(ended))
 
 

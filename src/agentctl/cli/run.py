@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentctl.cli import options
+from agentctl.cli.admission import admitted
 from agentctl.cli.env import Env
 from agentctl.cli.grouped import WorkflowOptions, expanded
 from agentctl.cli.workflows import Following, read_tools, workflow, workflow_store
@@ -18,6 +19,7 @@ from agentctl.config.profiles import DEBUG
 from agentctl.config.stores import StoreChoice
 from agentctl.config.workflows import GraphChoice
 from agentctl.errors import NotFound, Refused, UsageError
+from agentctl.records.audit import Use
 from agentctl.records.copies import Place, command
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def run(
     ] = False,
     store: options.Store = None,
     debug_store: options.DebugStore = None,
+    ticket: options.Ticket = None,
     as_json: options.Json = False,
 ) -> None:
     """Run a workflow on a thread: start it, give it its next input, or go on where it stopped.
@@ -71,6 +74,7 @@ def run(
     from agentctl.experiments.workflows.departures import Stand
     from agentctl.experiments.workflows.graph_input import check_input
     from agentctl.experiments.workflows.runs import check_allowed, departure_with_input, read_stand, run_workflow
+    from agentctl.stores.counting import count_reads
 
     config = load_config(env.cwd, env.environ)
     tools = read_tools(chosen.tools)
@@ -80,7 +84,9 @@ def run(
     if not chosen.dry_run:
         check_allowed(workflow_store(choice), tools, env.environ)
     value = _read_input(env, input_text)
-    with _reader(choice) as reader:
+    use: Use = "read" if chosen.dry_run else "write"
+    with admitted(env, config, choice, use) as tally, _reader(choice) as reader:
+        count_reads(reader, tally)
         rows = reader.rows(thread)
         metadata = rows[0].metadata if rows else {}
         _require_same_workflow(config, graph, metadata, Place(choice.shown, thread, None, choice.profile))

@@ -44,6 +44,7 @@ def show(
     grep: Annotated[
         str | None, typer.Option("--grep", metavar="TEXT", help="With --messages: those that contain it.")
     ] = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Show one checkpoint: what it changed, pending tasks, last messages; or --messages, --call, --channel.

@@ -46,6 +46,8 @@ def size(
     schema: options.Schema = None,
     literal: options.Literal = False,
     debug_store: options.DebugStore = None,
+    ticket: options.Ticket = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a store or a thread takes, what takes it, and how often the same is stored.

@@ -42,6 +42,8 @@ def threads(
     store: options.Store = None,
     schema: options.Schema = None,
     debug_store: options.DebugStore = None,
+    ticket: options.Ticket = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """List threads, newest first: find one by user, time, status, metadata or text.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentctl.config.debug import debug_path, sqlite_file, state_folder
-from agentctl.config.origins import DEFAULT, Origin
-from agentctl.config.places import expand, locate_code, locate_store
-from agentctl.config.profiles import DEBUG, Profile, read_profiles, store_text
+from agentctl.config.origins import Origin
+from agentctl.config.places import expand, locate_code, locate_store, same_store
+from agentctl.config.profiles import DEBUG, AuditRule, Mask, Profile, read_profiles, store_text
 from agentctl.config.stores import StoreChoice
 from agentctl.config.workflows import (
     GraphChoice,
@@ -117,7 +117,7 @@ class Config:
         Raises:
             NotFound: no such profile.
             ConfigError: nothing says which store, or a variable is missing.
-            Refused: the profile needs what this version cannot keep.
+            Refused: `--debug-store` names a profile that is never written.
         """
         if profile:
             choice = self.debug_store(debug_flag) if profile == DEBUG else self._of_profile(profile)
@@ -136,16 +136,27 @@ class Config:
 
         Raises:
             ConfigError: a variable is missing.
+            Refused: a flag or variable names the store of a profile that is never written.
         """
         if flag:
-            return StoreChoice(locate_store(flag, self.cwd), DEBUG, "write", origin=Origin("flag", "--debug-store"))
+            return self._debug_at(flag, Origin("flag", "--debug-store"))
         if text := self.env.get(DEBUG_VARIABLE):
-            return StoreChoice(
-                locate_store(text, self.cwd), DEBUG, "write", origin=Origin("environment", DEBUG_VARIABLE)
-            )
+            return self._debug_at(text, Origin("environment", DEBUG_VARIABLE))
         if self.profiles[DEBUG].store is None:
-            return StoreChoice(str(debug_path(self.env)), DEBUG, "write", origin=DEFAULT)
+            return StoreChoice(str(debug_path(self.env)), DEBUG, "write", protected=self.profiles[DEBUG].protected)
         return self._of_profile(DEBUG)
+
+    def _debug_at(self, text: str, origin: Origin) -> StoreChoice:
+        url = locate_store(text, self.cwd)
+        reached = [profile for profile in self._profiles_at(url) if profile.name != DEBUG]
+        for profile in reached:
+            if profile.access != "write":
+                raise Refused(
+                    f"{origin.where} names the store of profile {profile.name}, which has access: read",
+                    hint="experiments run in a store of their own: leave it out, or name another file or database",
+                )
+        protected = {pattern: None for each in (self.profiles[DEBUG], *reached) for pattern in each.protected}
+        return StoreChoice(url, DEBUG, "write", origin=origin, protected=tuple(protected), audit=_strictest(reached))
 
     def target_of(
         self, text: str | None = None, *, schema: str | None = None, debug_flag: str | None = None
@@ -168,6 +179,11 @@ class Config:
                 f"profile {choice.profile} has access: read and is never written", hint="leave --to away, or --to debug"
             )
         return replace(choice, schema=schema) if schema else choice
+
+    @property
+    def audit_folder(self) -> Path:
+        """The folder of the audit log: one a person, which no flag moves."""
+        return state_folder(self.env) / "audit"
 
     def cases_root(self, debug: StoreChoice) -> Path:
         """Returns the folder that cases are kept in: beside a SQLite debug store, else in the state folder."""
@@ -204,21 +220,25 @@ class Config:
         return GraphChoice(workflow.name if workflow else flag, graph, workflow, origin)
 
     def _given(self, text: str, origin: Origin) -> StoreChoice:
-        """Returns a store given by itself; where it is a profile's, that profile's rule about copies holds for it."""
+        """Returns a store given by itself; what its profiles ask of copies and of reads holds for it too."""
         url = locate_store(text, self.cwd)
-        reached = self._profile_at(url)
-        return StoreChoice(url, origin=origin, mask=reached.mask if reached else "never")
+        reached = list(self._profiles_at(url))
+        mask: Mask = "always" if any(profile.mask == "always" for profile in reached) else "never"
+        return StoreChoice(url, origin=origin, mask=mask, audit=_strictest(reached))
 
     def _profile_at(self, url: str) -> Profile | None:
         """Returns the profile of a store that was given by itself, None where no profile names it."""
+        return next(self._profiles_at(url), None)
+
+    def _profiles_at(self, url: str) -> Iterator[Profile]:
+        """Yields the profiles of a store that was given by itself."""
         folder = self.file.parent if self.file else self.cwd
         for profile in self.profiles.values():
             names = _PLACEHOLDERS.findall(profile.store or "")
             if profile.store and all(self.env.get(name) for name in names):
                 stored = locate_store(expand(profile.store, self.env, profile.name), folder)
-                if stored.removeprefix("sqlite:///") == url.removeprefix("sqlite:///"):
-                    return profile
-        return None
+                if same_store(stored, url):
+                    yield profile
 
     def _default_profile(self) -> str:
         name = next((profile.name for profile in self.profiles.values() if profile.default), None)
@@ -239,11 +259,6 @@ class Config:
                 f"there is no profile {name}",
                 hint=f"did you mean {near[0]}?" if near else f"profiles are: {', '.join(self.profiles)}",
             )
-        if profile.ticket == "required":
-            raise Refused(
-                f"profile {name} has ticket: required, and this version keeps no audit log of reads",
-                hint="it is not opened rather than read unlogged",
-            )
         where = f"profile {name} ({profile.origin.where})"
         folder = self.file.parent if self.file else self.cwd
         return StoreChoice(
@@ -254,4 +269,11 @@ class Config:
             profile.origin,
             profile.mask,
             profile.protected,
+            profile.audit_rule,
         )
+
+
+def _strictest(profiles: Iterable[Profile]) -> AuditRule | None:
+    """Returns the rule of the profile that asks most of a read."""
+    rules = [rule for profile in profiles if (rule := profile.audit_rule) is not None]
+    return max(rules, key=lambda rule: rule.ticket, default=None)

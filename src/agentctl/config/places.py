@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
+from agentctl.config.debug import sqlite_file
 from agentctl.errors import ConfigError
 
 HIDDEN = "***"
@@ -16,6 +18,7 @@ _PYTHON = re.compile(r"(?P<file>.+\.py):(?P<attribute>[A-Za-z_][\w.]*)")
 _USERINFO = re.compile(r"://[^:/@?]*:(?P<password>.+)@")
 _PARAMETER = re.compile(r"(password\s*=\s*)([^&\s]+)", re.IGNORECASE)
 _SQLITE = "sqlite:///"
+_PORTS = {"postgresql": "5432", "https": "443", "http": "80"}
 
 
 def literal_password(url: str) -> bool:
@@ -76,6 +79,33 @@ def locate_store(text: str, folder: Path) -> str:
     if "://" in text or text.startswith(":"):
         return text
     return locate_code(text, folder) if _PYTHON.fullmatch(text) else _absolute(text, folder)
+
+
+def same_store(one: str, other: str) -> bool:
+    """Returns whether two absolute store texts mean the same store, whoever they log in as.
+
+    Files are compared by where they lead, links followed; databases and servers by host, port and name. Two names of
+    one host count as two stores.
+    """
+    files = [sqlite_file(text) for text in (one, other)]
+    if files[0] is not None and files[1] is not None:
+        return files[0].resolve() == files[1].resolve()
+    return one == other or ("://" in one and "://" in other and _address(one) == _address(other))
+
+
+def _address(url: str) -> tuple[str, str, str, str]:
+    parts = urlsplit(url)
+    given = dict(parse_qsl(parts.query))
+    scheme = "postgresql" if parts.scheme == "postgres" else parts.scheme
+    netloc = parts.netloc.rpartition("@")[2]
+    host, _, port = netloc.rpartition(":") if re.search(r":\d+$", netloc) else (netloc, "", "")
+    name = parts.path.strip("/") if scheme != "postgresql" else parts.path.strip("/") or given.get("dbname", "")
+    return (
+        scheme,
+        (host or given.get("host", "") or "localhost").lower(),
+        port or given.get("port", "") or _PORTS.get(scheme, ""),
+        name,
+    )
 
 
 def locate_code(text: str, folder: Path) -> str:

@@ -20,9 +20,20 @@ ACCESSES: tuple[Access, ...] = ("read", "write")
 DEBUG = "debug"
 """Name of the built-in profile that experiments run in."""
 
-_KEYS = frozenset({"store", "access", "default", "schema", "ticket", "mask", "protected", "retention"})
+_KEYS = frozenset({"store", "access", "default", "schema", "ticket", "audit", "mask", "protected", "retention"})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
 _RETENTION = re.compile(r"[1-9]\d*[hdw]")
+
+
+ALL_THREADS = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRule:
+    """Reads and writes of a profile are logged under its name; with `ticket` each needs a ticket or a reason."""
+
+    profile: str
+    ticket: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +46,10 @@ class Profile:
         access: `read` profiles are never written.
         default: Whether targets without a profile are here.
         schema: Postgres schema of the tables.
-        ticket: Whether a read needs a ticket.
+        ticket: Whether a read needs a ticket or a reason.
+        audit: Whether reads and writes are logged; where a ticket is required they are in any case.
         mask: Whether copies out of it are always masked.
-        protected: Whether its threads are kept from deletion.
+        protected: Patterns of thread ids that are kept from deletion; `*` for all.
         retention: How long threads are kept (`90d`), or None.
         origin: The place in the file.
     """
@@ -48,10 +60,17 @@ class Profile:
     default: bool = False
     schema: str | None = None
     ticket: Ticket = "optional"
+    audit: bool = False
     mask: Mask = "never"
-    protected: bool = False
+    protected: tuple[str, ...] = ()
     retention: str | None = None
     origin: Origin = DEFAULT
+
+    @property
+    def audit_rule(self) -> AuditRule | None:
+        """What is asked of a read or write, None for nothing."""
+        required = self.ticket == "required"
+        return AuditRule(self.name, required) if required or self.audit else None
 
 
 def read_profiles(section: Section) -> dict[str, Profile]:
@@ -82,6 +101,10 @@ def _profile(name: str, section: Section) -> Profile:
     access = section.choice("access", ACCESSES, built_in)
     if name == DEBUG and access == "read":
         raise section.error("access", "must be write: experiments run there")
+    ticket: Ticket = section.choice("ticket", ("required", "optional"), "optional")
+    if name == DEBUG and (ticket == "required" or section.flag("audit")):
+        key = "ticket" if ticket == "required" else "audit"
+        raise section.error(key, "is for stores of others: the debug store is your own")
     store = store_text(section, "store")
     if store is None and name != DEBUG:
         raise ConfigError(f"{section.where()}: profile {name} has no store", hint="store: postgresql://${USER}@host/db")
@@ -91,12 +114,20 @@ def _profile(name: str, section: Section) -> Profile:
         access=access,
         default=section.flag("default"),
         schema=section.text("schema"),
-        ticket=section.choice("ticket", ("required", "optional"), "optional"),
+        ticket=ticket,
+        audit=section.flag("audit"),
         mask=section.choice("mask", ("always", "never"), "never"),
-        protected=section.flag("protected"),
+        protected=_protected(section),
         retention=retention,
         origin=section.origin("store") if store else section.origin(),
     )
+
+
+def _protected(section: Section) -> tuple[str, ...]:
+    """Returns the patterns of `protected`: one or several, or `true` for every thread."""
+    if isinstance(section.data.get("protected"), bool):
+        return (ALL_THREADS,) if section.flag("protected") else ()
+    return section.texts("protected")
 
 
 def store_text(section: Section, key: str) -> str | None:

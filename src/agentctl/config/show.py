@@ -8,7 +8,7 @@ from agentctl.config.debug import debug_path
 from agentctl.config.load import DEBUG_VARIABLE, LANGGRAPH_NAME, PROFILE_VARIABLE, STORE_VARIABLE, Config
 from agentctl.config.origins import DEFAULT, Origin, Setting
 from agentctl.config.places import hide_password
-from agentctl.config.profiles import DEBUG, Profile
+from agentctl.config.profiles import ALL_THREADS, DEBUG, Profile
 from agentctl.config.workflows import Workflow
 
 
@@ -50,9 +50,12 @@ def _profile(profile: Profile) -> Iterator[Setting]:
     for key in ("store", "access", "schema", "ticket", "mask", "retention"):
         if value := getattr(profile, key):
             yield Setting(f"profiles.{profile.name}.{key}", str(value), profile.origin)
-    for key in ("default", "protected"):
+    for key in ("default", "audit"):
         if getattr(profile, key):
             yield Setting(f"profiles.{profile.name}.{key}", "true", profile.origin)
+    if profile.protected:
+        shown = "true" if profile.protected == (ALL_THREADS,) else ", ".join(profile.protected)
+        yield Setting(f"profiles.{profile.name}.protected", shown, profile.origin)
 
 
 def _workflow(workflow: Workflow) -> Iterator[Setting]:

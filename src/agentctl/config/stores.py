@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from agentctl.config.origins import DEFAULT, Origin
 from agentctl.config.places import hide_password
-from agentctl.config.profiles import Access, Mask
+from agentctl.config.profiles import Access, AuditRule, Mask
 from agentctl.errors import Refused
 
 
@@ -21,7 +22,8 @@ class StoreChoice:
         schema: Postgres schema of the tables, or None for the search path.
         origin: What decided it.
         mask: Whether copies out of it are always masked.
-        protected: Whether its threads are kept from deletion.
+        protected: Patterns of thread ids that are kept from deletion.
+        audit: What is asked of a read or write, None for nothing.
     """
 
     url: str
@@ -30,12 +32,17 @@ class StoreChoice:
     schema: str | None = None
     origin: Origin = DEFAULT
     mask: Mask = "never"
-    protected: bool = False
+    protected: tuple[str, ...] = ()
+    audit: AuditRule | None = None
 
     @property
     def shown(self) -> str:
         """The store as it may be printed and kept: passwords replaced."""
         return hide_password(self.url)
+
+    def protects(self, thread: str) -> bool:
+        """Returns whether a thread is kept from deletion. Patterns match whole ids, `*` and `?` as in a shell."""
+        return any(fnmatchcase(thread, pattern) for pattern in self.protected)
 
     def __repr__(self) -> str:
         return f"StoreChoice({self.shown!r}, profile={self.profile!r}, access={self.access!r}, origin='{self.origin}')"

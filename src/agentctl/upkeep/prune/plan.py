@@ -177,6 +177,8 @@ def _standing(reader: Reader, thread: str) -> _Standing:
 
 def _why_not(end: ThreadEnd, request: PruneRequest, standing: _Standing) -> str:
     """Returns why a thread stays as it is, '' where nothing speaks for that."""
+    if request.protects(end.thread):
+        return "its profile protects it"
     if request.delete and end.thread in request.kept:
         return "--keep names it"
     if standing.status == "empty" and not request.delete:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from agentctl.records.prunes import Key
 from agentctl.records.threads import ThreadStatus
+
+
+def _nothing(thread: str) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class PruneRequest:
         delete: Take whole threads away; else checkpoints inside them.
         keep_turns: How many user turns stay of each branch that is kept.
         keep_branchable: Whether the last checkpoint of every older turn stays too.
+        protects: Tells of a thread id whether nothing of that thread may go, named or not.
         kept: Checkpoints that stay, by thread; a thread with none of its own is not deleted.
         snapshot: Whether the values of delta channels are stored with the oldest checkpoint that stays, in place of
             the checkpoints that they are rebuilt from.
@@ -35,6 +40,7 @@ class PruneRequest:
     delete: bool = False
     keep_turns: int = 1
     keep_branchable: bool = False
+    protects: Callable[[str], bool] = _nothing
     kept: Mapping[str, frozenset[Key]] = field(default_factory=dict)
     snapshot: bool = False
     batch_rows: int = 1000
