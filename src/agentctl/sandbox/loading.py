@@ -18,6 +18,7 @@ from agentctl.sandbox.context import context_fields, require_context
 from agentctl.sandbox.environment import environment, import_path
 from agentctl.sandbox.failures import graph_failed
 from agentctl.sandbox.graph_copies import copied
+from agentctl.sandbox.middleware import bridge_middleware
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.sandbox.specs import GraphSpec, parse_spec
 from agentctl.sandbox.toolnodes import wants_store
@@ -173,6 +174,7 @@ async def load_graph_async(
 ) -> LoadedGraph:
     """Does what `load_graph` does inside the running loop, where what an async context manager opens can be used."""
     parsed = parse_spec(spec, project_root=project_root, cwd=cwd)
+    bridge_middleware()
     async with AsyncExitStack() as around:
         around.enter_context(environment(env or {}))
         around.enter_context(import_path(parsed.paths))
