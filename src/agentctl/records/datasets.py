@@ -8,7 +8,7 @@ from typing import Literal
 
 from agentctl.records.rows import MemoryItem
 
-CallKind = Literal["message", "command", "partial"]
+CallKind = Literal["message", "command", "handoff", "partial"]
 
 
 @dataclass(frozen=True, slots=True)

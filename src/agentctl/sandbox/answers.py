@@ -247,6 +247,8 @@ class Desk:
         given = self._cursor.take(call, repeat=effect == "read")
         if given is None or not usable(given.entry, call):
             return None
+        if given.entry.kind == "handoff" and self._has_diverged:
+            return None  # it passes on the conversation as it was recorded
         return given
 
 

@@ -10,7 +10,8 @@ from agentctl.codec.values import Typed, pack, plain, unpack
 from agentctl.errors import DecodeError
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import Stored, WriteRow
-from agentctl.sandbox.recordings import Recorded, Recording, is_answered, recorded_of
+from agentctl.sandbox.recordings import Recorded, Recording, is_answered, plainly_stored, recorded_of
+from agentctl.sandbox.unpaired import called_in_tasks, handed_over
 from agentctl.stores.base import Reader
 from agentctl.stores.reading import layout
 from agentctl.stores.reading.calls import read_calls
@@ -42,9 +43,14 @@ def record_thread(reader: Reader, thread: str, *, tip: str | None = None) -> Rec
 
 
 def _recorded(reader: Reader, thread: str, sites: Iterable[CallSite]) -> Sequence[Recorded]:
+    sites = list(sites)
     answered = [site for site in sites if is_answered(site)]
     written = _written(reader, thread, answered)
-    return [_with_writes(site, written.get((site.ns, site.pending_at, site.task, site.id))) for site in answered]
+    return [
+        *(_with_writes(site, written.get((site.ns, site.pending_at, site.task, site.id))) for site in answered),
+        *handed_over(reader, thread, sites),
+        *called_in_tasks(reader, thread, sites),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ def _outputs(task: TaskRows) -> Iterator[tuple[str, _Output]]:
         after = rows[at + 1 : answering[order + 1]] if order + 1 < len(answering) else rows[at + 1 :]
         certain = (not before or order == 0) and (not after or order + 1 == len(answering))
         own = [*before, rows[at], *after]
-        rest = tuple((row.channel, _plainly_stored(row.value)) for row in own)
+        rest = tuple((row.channel, plainly_stored(row.value)) for row in own)
         for call_id, message in rows[at].answers.items():
             if sends or not certain or (len(rows[at].answers) > 1 and (len(own) > 1 or not rows[at].only_answers)):
                 yield call_id, _Output(message, None, goto, shared)
@@ -146,8 +152,3 @@ def _routes(task: TaskRows) -> tuple[tuple[str, ...], bool]:
     channels = [write.channel for write in task.output]
     nodes = [channel.removeprefix(layout.BRANCH) for channel in channels if channel.startswith(layout.BRANCH)]
     return tuple(nodes), layout.TASKS in channels
-
-
-def _plainly_stored(value: Stored) -> Stored:
-    """Returns a value without encryption, so that the case can be read where the key is not."""
-    return pack(unpack(value)) if "+" in value.type else value

@@ -6,8 +6,9 @@ import base64
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeGuard, get_args
 
+from agentctl.codec.values import pack, unpack
 from agentctl.errors import StoreError
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import Stored
@@ -15,7 +16,7 @@ from agentctl.sandbox.calls import Call, CallKey, as_text, canonical_args
 
 SCHEMA = "agentctl.recording/1"
 
-Kind = Literal["message", "command", "partial"]
+Kind = Literal["message", "command", "handoff", "partial"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,10 @@ class Recorded:
         status: `error` for a recorded error, else `success`.
         artifact: Artifact of the message, inert.
         message: The whole ToolMessage as stored, for exact revival; None where only the inert form is known.
-        kind: `message`; `command` where the tool wrote more than its message; `partial` where more was written and it
-            cannot be told which of several calls wrote it: never given as an answer.
-        writes: All channel writes of a `command`, in order.
+        kind: `message`; `command` where the tool wrote more than its message; `handoff` where what it wrote went to the
+            parent graph; `partial` where more was written and it cannot be told which of several calls wrote it: never
+            given as an answer.
+        writes: All channel writes of a `command` or `handoff`, in order.
         goto: Nodes that the owning task led to, plain edges included.
         shared: Whether the task that wrote the answer also answered other calls.
     """
@@ -213,6 +215,11 @@ def recorded_of(site: CallSite) -> Recorded:
     )
 
 
+def plainly_stored(value: Stored) -> Stored:
+    """Returns a value without encryption, so that the case can be read where the key is not."""
+    return pack(unpack(value)) if "+" in value.type else value
+
+
 def _entry_to_json(entry: Recorded) -> dict[str, object]:
     return {
         "name": entry.name,
@@ -234,7 +241,7 @@ def _entry_to_json(entry: Recorded) -> dict[str, object]:
 
 def _entry_from_json(data: Mapping[str, object]) -> Recorded:
     kind, writes, goto, message = data["kind"], data["writes"], data["goto"], data["message"]
-    if kind not in ("message", "command", "partial") or not isinstance(writes, list) or not isinstance(goto, list):
+    if not _is_kind(kind) or not isinstance(writes, list) or not isinstance(goto, list):
         raise ValueError(f"entry of {data['name']!r}")
     answered_at = data["answered_at"]
     return Recorded(
@@ -253,6 +260,10 @@ def _entry_from_json(data: Mapping[str, object]) -> Recorded:
         goto=tuple(str(node) for node in goto),
         shared=bool(data["shared"]),
     )
+
+
+def _is_kind(value: object) -> TypeGuard[Kind]:
+    return value in get_args(Kind)
 
 
 def _stored_to_json(value: Stored) -> dict[str, str]:

@@ -63,6 +63,8 @@ def recorded_reply(given: Given, call: Call) -> object:
     """
     entry = given.entry
     goto = extra_targets(entry, call)
+    if entry.kind == "handoff":
+        return _command(given, call, entry.goto, graph=_parent_graph())
     if call.by_tool_node and (entry.kind == "command" or goto):
         return _command(given, call, goto)
     message = _revived(entry)
@@ -124,7 +126,7 @@ def _revived(entry: Recorded) -> ToolMessage:
     return ToolMessage(name=entry.name, tool_call_id=entry.id, **fields)
 
 
-def _command(given: Given, call: Call, goto: tuple[str, ...]) -> Command[Any]:
+def _command(given: Given, call: Call, goto: tuple[str, ...], *, graph: str | None = None) -> Command[Any]:
     from langgraph.types import Command
 
     update: dict[str, Any] = {}
@@ -138,7 +140,14 @@ def _command(given: Given, call: Call, goto: tuple[str, ...]) -> Command[Any]:
     return Command(
         update={channel: _readdressed(value, given, call) for channel, value in update.items()},
         goto=list(goto),
+        graph=graph,
     )
+
+
+def _parent_graph() -> str:
+    from langgraph.types import Command
+
+    return Command.PARENT
 
 
 def _readdressed(value: object, given: Given, call: Call) -> object:
