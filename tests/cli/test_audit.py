@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -12,8 +14,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from agentctl.cli.env import Env
+from agentctl.cli.main import main
 from agentctl.stores import open as opening
-from tests.support.cli import AGENT, ASKING, CHECK, EDITED, PATCH, Cli
+from tests.support.cli import AGENT, ASKING, CHECK, EDITED, PATCH, Cli, hours_later
 from tests.test_docs import check
 
 LOG = Path("agentctl", "audit", "log.jsonl")
@@ -246,3 +250,54 @@ def test_prune_of_the_debug_store_alone_means_its_retention(cli: Cli) -> None:
     assert [item["thread"] for item in shown["items"]] == [f"{AGENT}.copy-1"]
     protect(cli, debug={"retention": "4h"})
     assert cli("prune", "debug::", "--json").json["items"] == []
+
+
+class Keyboard(io.StringIO):
+    """What a person types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def close_typing(cli: Cli, answer: str, *args: str) -> tuple[int, str]:
+    out, err = io.StringIO(), io.StringIO()
+    argv = ("case", "close", "support-17", *args)
+    env = Env(
+        stdin=Keyboard(answer),
+        stdout=out,
+        stderr=err,
+        environ=dict(os.environ),
+        cwd=cli.cwd,
+        is_terminal=True,
+        err_is_terminal=False,
+        width=80,
+        now=hours_later,
+        as_json="--json" in argv,
+        argv=argv,
+    )
+    return main(argv, env), out.getvalue() + err.getvalue()
+
+
+def test_closing_a_case_asks_a_person_and_nobody_else(cli: Cli) -> None:
+    cli("replay", f"{AGENT}@before:tools")
+    code, told = close_typing(cli, "\n")
+    assert code == 5
+    assert "1 debug thread of support-17 will be deleted. Go on? [y/N]" in told
+    assert cli("show", f"debug::{AGENT}.replay-1").code == 0
+    assert close_typing(cli, "y\n")[0] == 0
+    assert cli("show", f"debug::{AGENT}.replay-1").code == 3
+    for args in (("--json",), ("--yes",)):
+        cli("replay", f"{AGENT}@before:tools")
+        cli("case", "open", "support-17")
+        code, told = close_typing(cli, "", *args)
+        assert (code, "Go on?" in told) == (0, False)
+
+
+def test_closing_a_case_leaves_what_is_protected(cli: Cli) -> None:
+    cli("replay", f"{AGENT}@before:tools")
+    protect(cli, debug={"protected": ["*.replay-1"]})
+    assert "  protected, stays" in cli("case", "close", "support-17", "--dry-run", terminal=True).out
+    closed = cli("case", "close", "support-17", "--json").json
+    assert (closed["state"], closed["threads"][0]["deleted_at"]) == ("closed", None)
+    assert closed["warnings"] == [f"{AGENT}.replay-1 is protected in agentctl.yaml and stays"]
+    assert cli("show", f"debug::{AGENT}.replay-1").code == 0

@@ -30,8 +30,8 @@ from agentctl.errors import NotFound, StoreError
 from agentctl.records.cases import Case, CaseEvent, CaseSummary, CaseView, DebugThread
 from agentctl.records.copies import Place
 
-DeleteThread = Callable[[DebugThread], int]
-"""Deletes a debug thread where it is; returns how many rows went, 0 where it was gone already."""
+DeleteThread = Callable[[DebugThread], int | None]
+"""Deletes a debug thread where it is; returns how many rows went, 0 where it was gone already, None where it stays."""
 
 
 def open_case(root: Path, name: str, *, now: datetime, reason: str = "") -> Case:
@@ -134,8 +134,8 @@ def close_case(root: Path, name: str, conclusion: str, delete_thread: DeleteThre
     with locked(folder):
         case = require_open(read_case(folder))
         for thread in read_threads(case):
-            if thread.deleted_at is None:
-                mark_deleted(case, thread, n_rows=delete_thread(thread), now=now)
+            if thread.deleted_at is None and (n_rows := delete_thread(thread)) is not None:
+                mark_deleted(case, thread, n_rows=n_rows, now=now)
         write_case(replace(case, state="closed", events=(*case.events, CaseEvent("closed", now, conclusion))))
     return show_case(root, name)
 

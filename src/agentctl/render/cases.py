@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from agentctl.codec.jsontext import timestamp
-from agentctl.records.cases import CaseSummary, CaseView
+from agentctl.records.cases import CaseSummary, CaseView, DebugThread
 from agentctl.render.grid import Cell, Column, grid
 from agentctl.render.machine import document
 from agentctl.render.words import age, count
@@ -72,8 +72,13 @@ def list_document(items: Sequence[CaseSummary], folder: str) -> dict[str, object
     return document("cases", {"store": folder, "items": listed, "n_total": len(listed), "truncated": False})
 
 
-def view_human(view: CaseView, now: datetime, width: int, *, dry_run: bool = False) -> Iterable[RenderableType]:
-    """Yields what a case holds, its debug threads and its reports; with `dry_run`, which threads closing deletes."""
+def view_human(
+    view: CaseView, now: datetime, width: int, *, dry_run: bool = False, kept: Collection[DebugThread] = ()
+) -> Iterable[RenderableType]:
+    """Yields what a case holds, its debug threads and its reports; with `dry_run`, which threads closing deletes.
+
+    `kept` are those that closing leaves.
+    """
     from rich.text import Text
 
     case = view.summary.case
@@ -93,7 +98,9 @@ def view_human(view: CaseView, now: datetime, width: int, *, dry_run: bool = Fal
     if view.n_damaged:
         yield Text(f"         {count(view.n_damaged, 'line')} of the ledger cannot be read", "yellow")
     for thread in view.threads:
-        gone = "  deleted" if thread.deleted_at else "  would be deleted" if dry_run else ""
+        gone = "  deleted" if thread.deleted_at else ""
+        if not gone and (dry_run or kept):
+            gone = "  protected, stays" if thread in kept else "  would be deleted" if dry_run else ""
         place = f"{thread.profile}::{thread.thread}" if thread.profile else thread.thread
         yield Text(f"debug    {place}{gone}", "dim" if thread.deleted_at else "")
     for report in view.reports:
