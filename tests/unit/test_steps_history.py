@@ -230,11 +230,9 @@ class CountingReader:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._reader, name)
 
-    def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
-    ) -> Iterator[StoredCheckpoint]:
+    def stored(self, thread: str, ns: str, ids: Collection[str], **options: Any) -> Iterator[StoredCheckpoint]:
         self.state_read += ids
-        return self._reader.stored(thread, ns, ids, channels=channels)
+        return self._reader.stored(thread, ns, ids, **options)
 
     def writes(self, *args: Any, **options: Any) -> Any:
         found = self._reader.writes(*args, **options)

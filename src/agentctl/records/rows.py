@@ -113,6 +113,8 @@ class StoredCheckpoint:
     """Why nothing of the row could be read (all maps are empty then), or None."""
     has_versions: bool = True
     """False where the store does not give versions, so that the maps of them are empty."""
+    unread: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the values, by channel, that are larger than the caller asked for; `values` lacks them."""
 
 
 class ThreadHead(NamedTuple):

@@ -70,7 +70,13 @@ class Reader(Protocol):
         ...
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
         """Yields checkpoints with their serialized values, in the order of `ids`; unknown ids are left out.
 
@@ -79,6 +85,7 @@ class Reader(Protocol):
             ns: Namespace.
             ids: Which checkpoints.
             channels: Values of only these channels; None for all, empty for bookkeeping alone.
+            value_bytes: Values up to this many bytes are read, of larger ones only their size is told; None reads all.
         """
         ...
 

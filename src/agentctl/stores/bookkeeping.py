@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, cast
 
 import msgpack  # type: ignore[import-untyped]
 
 from agentctl.codec.encryption import decrypted
 from agentctl.codec.packed import split_map
+from agentctl.codec.windows import Sliceable, value_spans
 from agentctl.errors import DecodeError
 from agentctl.records.rows import CheckpointRow, Stored, StoredCheckpoint, Version
 
@@ -90,6 +93,51 @@ def read_state(row: CheckpointRow, state: Stored, channels: Collection[str] | No
     return _damaged(row, f"checkpoint {row.id} has the serialization type {state.type!r}, which is not read")
 
 
+def read_parts(
+    row: CheckpointRow, state: Sliceable, channels: Collection[str] | None, value_bytes: int | None
+) -> StoredCheckpoint:
+    """Returns the same from a packed state that is too large to be held: only the asked parts of it are.
+
+    Args:
+        row: Whose state it is.
+        state: A msgpack map.
+        channels: Values of only these channels; None for all.
+        value_bytes: Values up to this many bytes; None for all.
+    """
+    try:
+        parts = value_spans(state)
+        document: dict[str, object] = {name: _unpack(state[parts[name]]) for name in _BOOKKEEPING if name in parts}
+        spans = _channel_spans(state, parts, document)
+    except DecodeError as error:
+        return _damaged(row, error.message)
+    except (ValueError, KeyError, TypeError) as error:
+        return _damaged(row, f"checkpoint {row.id} is damaged: {error}")
+    sizes = {name: span.stop - span.start for name, span in spans.items() if channels is None or name in channels}
+    unread = {name: size for name, size in sizes.items() if value_bytes is not None and size > value_bytes}
+    values = {name: Stored("msgpack", state[spans[name]]) for name in sizes if name not in unread}
+    return replace(from_document(row, document, values), unread=unread)
+
+
+def without_large_values(
+    checkpoint: StoredCheckpoint, value_bytes: int | None, unread: Mapping[str, int] = MappingProxyType({})
+) -> StoredCheckpoint:
+    """Returns a checkpoint whose values were read as if only those up to a size had been asked for.
+
+    Args:
+        checkpoint: With its values.
+        value_bytes: The size; None for all.
+        unread: Bytes of the values, by channel, that were not read for their size.
+    """
+    if value_bytes is None:
+        return checkpoint
+    held = {name: len(value.data) for name, value in checkpoint.values.items()}
+    large = {name: n_bytes for name, n_bytes in held.items() if n_bytes > value_bytes} | dict(unread)
+    if not large:
+        return checkpoint
+    values = {name: value for name, value in checkpoint.values.items() if name not in large}
+    return replace(checkpoint, values=values, unread=large)
+
+
 def from_document(
     row: CheckpointRow,
     document: Mapping[str, object],
@@ -129,6 +177,16 @@ def _from_msgpack(row: CheckpointRow, data: bytes, channels: Collection[str] | N
     return from_document(row, document, _chosen(document, values, sends, channels))
 
 
+def _channel_spans(state: Sliceable, parts: Mapping[str, slice], document: Mapping[str, object]) -> Mapping[str, slice]:
+    """Returns where the values of channels lie, old formats' pending sends among them."""
+    packed, sends = parts.get("channel_values"), parts.get("pending_sends")
+    is_empty = packed is None or state[packed.start : packed.start + 1] == _NIL
+    spans = {} if packed is None or is_empty else value_spans(state, packed.start)
+    if _is_old(document) and sends is not None and state[sends.start : sends.start + 1] not in _NOTHING_PENDING:
+        spans[PENDING_SENDS_CHANNEL] = sends
+    return spans
+
+
 def _from_json(row: CheckpointRow, data: bytes, channels: Collection[str] | None) -> StoredCheckpoint:
     document = json.loads(data)
     if not isinstance(document, dict):
@@ -146,11 +204,14 @@ def _chosen(
     document: Mapping[str, object], values: dict[str, Stored], sends: Stored | None, channels: Collection[str] | None
 ) -> dict[str, Stored]:
     """Returns the asked channels, old formats' pending sends among them as the channel they became."""
-    version = document.get("v")
-    is_old = not isinstance(version, int) or version < SENDS_MOVED_IN_FORMAT
-    if is_old and sends is not None and sends.data not in _NOTHING_PENDING:
+    if _is_old(document) and sends is not None and sends.data not in _NOTHING_PENDING:
         values[PENDING_SENDS_CHANNEL] = sends
     return values if channels is None else {name: value for name, value in values.items() if name in channels}
+
+
+def _is_old(document: Mapping[str, object]) -> bool:
+    version = document.get("v")
+    return not isinstance(version, int) or version < SENDS_MOVED_IN_FORMAT
 
 
 def _versions(value: object) -> dict[str, Version]:

@@ -31,7 +31,13 @@ class NoThreads:
         return ()
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
         """Yields nothing."""
         return iter(())
@@ -83,10 +89,16 @@ class ReadsThrough:
         return self._reading().rows(thread, ns, ids=ids, metadata=metadata)
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
         """See `Reader.stored`."""
-        return self._reading().stored(thread, ns, ids, channels=channels)
+        return self._reading().stored(thread, ns, ids, channels=channels, value_bytes=value_bytes)
 
     def writes(
         self,

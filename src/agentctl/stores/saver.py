@@ -74,7 +74,13 @@ class SaverReader:
         return sorted(chosen, key=lambda row: row.id, reverse=True)
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
         """See `Reader.stored`. Values are what the saver's serializer makes of them now."""
         for checkpoint_id in dict.fromkeys(ids):
@@ -84,7 +90,8 @@ class SaverReader:
                 values = {
                     name: self._packed(value) for name, value in loaded.items() if channels is None or name in channels
                 }
-                yield bookkeeping.from_document(_row(found), found.checkpoint, values)
+                whole = bookkeeping.from_document(_row(found), found.checkpoint, values)
+                yield bookkeeping.without_large_values(whole, value_bytes)
 
     def writes(
         self,

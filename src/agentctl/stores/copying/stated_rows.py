@@ -68,12 +68,18 @@ class StatedRows:
         return [self._space(thread, ns).marked(row) for row in rows] if metadata else rows
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
         """See `Reader.stored`."""
         space = self._space(thread, ns)
         asked = channels if channels is None else [name for name in channels if name not in (START, TASKS)]
-        for stored in self.source.stored(thread, ns, ids, channels=asked):
+        for stored in self.source.stored(thread, ns, ids, channels=asked, value_bytes=value_bytes):
             routes = space.due(stored.row.id)
             values = {name: packed(value) for name, value in stored.values.items()}
             values |= {name: value for name, value in routes.items() if channels is None or name in channels}

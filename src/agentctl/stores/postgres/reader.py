@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _ROWS_PER_READ = 500
 _CHECKPOINTS_PER_READ = 50
+_SMALL_DOCUMENT_BYTES = 2000
 
 
 class PostgresReader:
@@ -94,16 +95,25 @@ class PostgresReader:
         return [checkpoint_row(thread, ns, *record) for record in found]
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
         """See `Reader.stored`. A few megabytes of values are held at a time, however long the list."""
         wanted = None if channels is None else frozenset(channels)
-        queries = StateQueries(self._fetch, thread, ns, wanted, has_task_path=self.layout.has_task_path)
+        queries = StateQueries(
+            self._fetch, thread, ns, wanted, value_bytes=value_bytes, has_task_path=self.layout.has_task_path
+        )
+        document, parameters = _with_values_of(wanted)
         for chunk in in_chunks(list(dict.fromkeys(ids)), _CHECKPOINTS_PER_READ):
             records = self._fetch(
-                "SELECT checkpoint_id, parent_checkpoint_id, metadata, checkpoint FROM {checkpoints}"
+                f"SELECT checkpoint_id, parent_checkpoint_id, metadata, {document} FROM {{checkpoints}}"
                 " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
-                (thread, ns, list(chunk)),
+                (*parameters, thread, ns, list(chunk)),
             )
             documents = {record[0]: (checkpoint_row(thread, ns, *record[:3]), record[3]) for record in records}
             yield from queries.states([documents[id_] for id_ in chunk if id_ in documents])
@@ -209,6 +219,23 @@ class PostgresReader:
 
 def _fetched(cursor: ReadCursor, query: sql.Composed, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
     return cursor.execute(query, parameters).fetchall()
+
+
+def _with_values_of(channels: Collection[str] | None) -> tuple[str, tuple[object, ...]]:
+    """Returns the SQL of a checkpoint in which other channels' inline values are null, with its parameters.
+
+    Text is kept inline, however long. Documents that take no more room than their bookkeeping are taken as they are.
+    """
+    if channels is None:
+        return "checkpoint", ()
+    return (
+        f"CASE WHEN pg_column_size(checkpoint) <= {_SMALL_DOCUMENT_BYTES}"
+        " OR jsonb_typeof(checkpoint -> 'channel_values') IS DISTINCT FROM 'object' THEN checkpoint"
+        " ELSE jsonb_set(checkpoint, '{{channel_values}}', (SELECT coalesce(jsonb_object_agg(key,"
+        " CASE WHEN key = ANY(%s) THEN value ELSE 'null' END), '{{}}')"
+        " FROM jsonb_each(checkpoint -> 'channel_values'))) END",
+        (list(channels),),
+    )
 
 
 def _value_up_to(n_bytes: int | None) -> tuple[str, tuple[object, ...]]:

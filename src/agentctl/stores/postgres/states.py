@@ -45,16 +45,25 @@ class StateQueries:
         thread: Thread id.
         ns: Namespace.
         channels: Values of only these channels; None for all.
+        value_bytes: Values up to this many bytes are read; None for all.
         has_task_path: Whether writes have a task path.
     """
 
     def __init__(
-        self, fetch: Fetch, thread: str, ns: str, channels: frozenset[str] | None, *, has_task_path: bool
+        self,
+        fetch: Fetch,
+        thread: str,
+        ns: str,
+        channels: frozenset[str] | None,
+        *,
+        value_bytes: int | None,
+        has_task_path: bool,
     ) -> None:
         self._fetch = fetch
         self._thread = thread
         self._ns = ns
         self._channels = channels
+        self._value_bytes = value_bytes
         self._task_order = f"{TASK_PATH}, task_id, idx" if has_task_path else "task_id, idx"
 
     def states(self, documents: Sequence[Document]) -> Iterator[StoredCheckpoint]:
@@ -64,15 +73,18 @@ class StateQueries:
         lost = self._lost(documents, keys, sizes)
         sends = self._old_sends(documents)
         by_id = {row.id: (row, document) for row, document in documents}
-        weights = [(id_, sum(sizes.get(key, 0) for key in found)) for id_, found in keys.items()]
+        read = {key: size for key, size in sizes.items() if self._value_bytes is None or size <= self._value_bytes}
+        weights = [(id_, sum(read.get(key, 0) for key in found)) for id_, found in keys.items()]
         for batch in by_size(weights, _BATCH_BYTES, len(weights)):
-            blobs = self._blobs({key for id_ in batch for key in keys[id_] if key in sizes})
+            blobs = self._blobs({key for id_ in batch for key in keys[id_] if key in read})
             for id_ in batch:
                 row, document = by_id[id_]
                 values = self._inline(document) | {key[0]: blobs[key] for key in keys[id_] if key in blobs}
                 if row.parent in sends and _format(document) < SENDS_MOVED_IN_FORMAT:
                     values[PENDING_SENDS_CHANNEL] = sends[row.parent]
-                yield bookkeeping.from_document(row, document, values, missing_blobs=lost.get(id_, ()))
+                state = bookkeeping.from_document(row, document, values, missing_blobs=lost.get(id_, ()))
+                unread = {key[0]: sizes[key] for key in keys[id_] if key in sizes.keys() - read.keys()}
+                yield bookkeeping.without_large_values(state, self._value_bytes, unread)
 
     def _is_wanted(self, channel: str) -> bool:
         return self._channels is None or channel in self._channels

@@ -219,11 +219,9 @@ def _change(reader: Reader, step: Step) -> str:
         return ""
     ids = [row.id] if row.parent is None else [row.id, row.parent]
     values: dict[str, dict[str, object]] = {}
-    for stored in reader.stored(row.thread, row.ns, ids, channels=step.channels):
+    for stored in reader.stored(row.thread, row.ns, ids, channels=step.channels, value_bytes=_CHANGED_VALUE_BYTES):
         values[stored.row.id] = {
-            channel: snapshot_value(readable_value(value))
-            for channel, value in stored.values.items()
-            if len(value.data) <= _CHANGED_VALUE_BYTES
+            channel: snapshot_value(readable_value(value)) for channel, value in stored.values.items()
         }
     after, before = values.get(row.id, {}), values.get(row.parent or "", {})
     parts = [

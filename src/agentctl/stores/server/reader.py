@@ -90,7 +90,13 @@ class ServerReader:
         return sorted((state.row for state in states.values()), key=lambda row: row.id, reverse=True)
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
         """See `Reader.stored`. Values are JSON; channel versions are not stated."""
         wanted = list(dict.fromkeys(ids))
@@ -103,7 +109,7 @@ class ServerReader:
             for state in self._with_values(thread, ns, chunk, (*_WITHOUT_TASKS, *fields)):
                 if channels is None:
                     self._last.put(state)
-                yield state.stored(channels)
+                yield bookkeeping.without_large_values(state.stored(channels), value_bytes)
 
     def writes(
         self,

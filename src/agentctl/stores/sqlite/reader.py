@@ -22,6 +22,7 @@ from agentctl.stores.fetched import checkpoint_row, stored_value, write_rows
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.keys import ThreadKeys, read_keys
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
+from agentctl.stores.sqlite.parts import read_parts
 
 if TYPE_CHECKING:
     from agentctl.stores.sqlite.audit import SqliteAudit
@@ -47,6 +48,8 @@ HEADS_QUERY = (
 )
 """Answered from the index of the primary key alone: no page that holds state is read."""
 
+WHOLE_BYTES = 256 * 1024
+
 _ROWS_PER_READ = 500
 _IDS_PER_READ = 10_000
 _BATCH_BYTES = 8 * 1024 * 1024
@@ -59,6 +62,7 @@ class SqliteReader:
         path: The file; it must exist and hold LangGraph's tables.
         profile: The name the store was reached by, or ''.
         file: The file already open, such as a transaction that sees its own rows; None opens it without a trace.
+        whole_bytes: Larger states are read in parts, where not all of their values are asked for.
 
     Attributes:
         keys: The rows that are seen, of threads that are looked at as they stood at one moment.
@@ -67,7 +71,14 @@ class SqliteReader:
         StoreError: The file is missing, is no SQLite database, or has no checkpoints tables. Nothing is created.
     """
 
-    def __init__(self, path: Path | str, *, profile: str = "", file: Readable | None = None) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        profile: str = "",
+        file: Readable | None = None,
+        whole_bytes: int = WHOLE_BYTES,
+    ) -> None:
         self._file: Readable = SqliteFile(Path(path)) if file is None else file
         self.info = StoreInfo(kind="sqlite", url=str(self._file.path), profile=profile)
         try:
@@ -77,6 +88,7 @@ class SqliteReader:
                 self._file.close()
             raise
         self._has_task_path = TASK_PATH in columns
+        self._whole_bytes = whole_bytes
         self.keys: Mapping[str, ThreadKeys] = {}
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
@@ -113,22 +125,37 @@ class SqliteReader:
         return [checkpoint_row(thread, ns, *record) for record in found if seen is None or record[0] in seen]
 
     def stored(
-        self, thread: str, ns: str, ids: Collection[str], *, channels: Collection[str] | None = None
+        self,
+        thread: str,
+        ns: str,
+        ids: Collection[str],
+        *,
+        channels: Collection[str] | None = None,
+        value_bytes: int | None = None,
     ) -> Iterator[StoredCheckpoint]:
-        """See `Reader.stored`. A few megabytes are held at a time, however long the list."""
+        """See `Reader.stored`. A few megabytes are held at a time, however long the list or large a state."""
         wanted = None if channels is None else frozenset(channels)
+        in_parts = wanted is not None or value_bytes is not None
         sizes = self._sizes(thread, ns, ids)
         present = [
             (checkpoint_id, sizes[checkpoint_id]) for checkpoint_id in dict.fromkeys(ids) if checkpoint_id in sizes
         ]
         columns = "checkpoint_id, parent_checkpoint_id, metadata, type, checkpoint"
+        parts = partial(read_parts, thread=thread, ns=ns, channels=wanted, value_bytes=value_bytes)
         for batch in by_size(present, _BATCH_BYTES, _ROWS_PER_READ):
-            records = {record[0]: record for record in self._rows_by_id(columns, thread, ns, batch)}
+            large = [i for i in batch if in_parts and sizes[i] > self._whole_bytes]
+            in_part = {i: self._file.read(partial(parts, checkpoint_id=i)) for i in large}
+            whole = [i for i in batch if in_part.get(i) is None]
+            records = {record[0]: record for record in self._rows_by_id(columns, thread, ns, whole)}
             for checkpoint_id in batch:
-                if checkpoint_id in records:
+                found = in_part.pop(checkpoint_id, None)
+                if found is not None:
+                    yield found
+                elif checkpoint_id in records:
                     *head, type_, data = records.pop(checkpoint_id)
                     row = checkpoint_row(thread, ns, *head)
-                    yield bookkeeping.read_state(row, stored_value(type_, data), wanted)
+                    state = bookkeeping.read_state(row, stored_value(type_, data), wanted)
+                    yield bookkeeping.without_large_values(state, value_bytes)
 
     def writes(
         self,

@@ -66,9 +66,12 @@ class SqliteSizes:
 
     def written(self, thread: str | None = None) -> Iterator[ChannelWrites]:
         """See `SizeReader.written`."""
-        columns = f"checkpoint_ns, channel, count(*), sum({_bytes('value')})"
-        for ns, channel, n_rows, n_bytes in self._grouped("writes", columns, "checkpoint_ns, channel", thread):
-            yield ChannelWrites(node_path(ns), channel, n_rows, n_bytes)
+        for where, parameters in self._pages("writes", thread):
+            # LIMIT keeps the measuring inside: the order of the groups is no index's, and whole values would be sorted.
+            measured = f"SELECT checkpoint_ns, channel, {_bytes('value')} AS n FROM writes{where} LIMIT -1"
+            query = f"SELECT checkpoint_ns, channel, count(*), sum(n) FROM ({measured}) GROUP BY 1, 2 ORDER BY 1, 2"
+            for ns, channel, n_rows, n_bytes in self._fetch(query, parameters):
+                yield ChannelWrites(node_path(ns), channel, n_rows, n_bytes)
 
     def channels(self, thread: str | None = None, *, tick: Tick) -> Iterator[ChannelPart]:
         """See `SizeReader.channels`."""
@@ -135,7 +138,7 @@ class SqliteSizes:
         bookkeeping_bytes, unread = 0, dict[str, list[int]]()
         for chunk in in_chunks(self._sizes(thread, ns), _IDS_PER_READ):
             sizes = dict(chunk)
-            for stored in self._reader.stored(thread, ns, list(sizes)):
+            for stored in self._reader.stored(thread, ns, list(sizes), value_bytes=0):
                 tick(1)
                 left = sizes[stored.row.id]
                 if stored.damage is not None:
@@ -143,9 +146,9 @@ class SqliteSizes:
                     continue
                 for name in delta_channels(stored.row):
                     counted.setdefault(name, _Channel()).is_delta = True
-                for name, value in stored.values.items():
-                    left -= len(value.data)
-                    counted.setdefault(name, _Channel()).add(len(value.data), stored.channel_versions.get(name))
+                for name, n_bytes in stored.unread.items():
+                    left -= n_bytes
+                    counted.setdefault(name, _Channel()).add(n_bytes, stored.channel_versions.get(name))
                 bookkeeping_bytes += left
         for name, channel in counted.items():
             yield channel.part(path, name)
