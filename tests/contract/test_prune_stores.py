@@ -87,6 +87,26 @@ def test_threads_are_read_in_pages_and_each_is_told_once(rows: Rows, monkeypatch
     assert len(told) == len(set(told))
 
 
+def test_a_plan_of_whole_threads_weighs_them_a_page_at_once_as_single_rows_do(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_twice(rows, "subgraph persistent", "weighed")
+    with deleter_of(rows.url) as deleter:
+        overview = deleter.overviews(["weighed", "no such thread"])
+        weights = deleter.weights("weighed")
+        blobs = deleter.blobs_beside("weighed", ())
+        assert overview.keys() == {"weighed"}
+        assert overview["weighed"].mark == deleter.mark("weighed")
+        assert overview["weighed"].rows.n_rows == deleter.n_rows("weighed")
+        assert overview["weighed"].rows.n_bytes == sum(weight.n_bytes for weight in weights) + blobs.n_bytes
+        monkeypatch.setattr(type(deleter), "weights", None)
+        monkeypatch.setattr(type(deleter), "mark", None)
+
+    told = {one.thread: one for one in prune(rows.url, request(delete=True), apply=False)}
+
+    assert (told["weighed"].goes, told["weighed"].status) == (overview["weighed"].rows, "done")
+
+
 def test_a_thread_that_asks_is_touched_only_where_it_is_named(rows: Rows) -> None:
     CATALOG["interrupt inside"].run(CATALOG["interrupt inside"].build(rows.saver), "asking")
     n_before = n_stored(rows, "asking")

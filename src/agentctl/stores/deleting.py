@@ -6,7 +6,7 @@ Apart from `Reader` and `Writer`, since neither a saver nor an Agent Server can 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -32,6 +32,22 @@ class ThreadEnd(NamedTuple):
     thread: str
     newest: str
     n_checkpoints: int
+
+
+class ThreadOverview(NamedTuple):
+    """What a thread is as a whole.
+
+    Attributes:
+        mark: What `Weighing.mark` gives of it.
+        head: The newest checkpoint id of its root graph, '' where none is stored.
+        rows: Its rows of all tables, and their bytes.
+        asks: Whether the root graph has stored a question at any time, answered or not.
+    """
+
+    mark: ThreadMark
+    head: str
+    rows: Removed
+    asks: bool
 
 
 class RowWeight(NamedTuple):
@@ -99,6 +115,10 @@ class Deleter(Weighing, Protocol):
 
     def threads(self, *, after: str | None, limit: int) -> Sequence[ThreadEnd]:
         """Returns threads with rows in any table, in the order of the database, that come after one; None for all."""
+        ...
+
+    def overviews(self, threads: Sequence[str]) -> Mapping[str, ThreadOverview]:
+        """Returns what each of some threads is as a whole, but for those without rows: a page of them is one read."""
         ...
 
     def n_rows(self, thread: str) -> int:

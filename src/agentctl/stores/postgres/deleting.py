@@ -8,7 +8,7 @@ checkpoint/postgres/__init__.py (`put`: a delta snapshot is an inline `true` wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -21,10 +21,11 @@ from agentctl.errors import Refused, StoreError
 from agentctl.records.prunes import Compaction, Key, Removed
 from agentctl.stores.audit import Auditable
 from agentctl.stores.base import Reader, StoreInfo
-from agentctl.stores.deleting import Deletion, Overtaken, RowWeight, ThreadEnd, ThreadMark
+from agentctl.stores.deleting import Deletion, Overtaken, RowWeight, ThreadEnd, ThreadMark, ThreadOverview
 from agentctl.stores.postgres.layout import Layout, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connection_text, store_error
 from agentctl.stores.postgres.reader import PostgresReader
+from agentctl.stores.reading.layout import INTERRUPT
 
 T = TypeVar("T")
 
@@ -54,6 +55,22 @@ SELECT checkpoint_ns, count(*), max(checkpoint_id) FROM {checkpoints} WHERE thre
 GROUP BY checkpoint_ns ORDER BY checkpoint_ns
 """
 _WRITES: Final = "SELECT count(*), max(checkpoint_id) FROM {writes} WHERE thread_id = %(thread)s"
+_NO_WRITES: Final = (0, None)
+_CHECKPOINTS_OF_EACH: Final = """
+SELECT thread_id, checkpoint_ns, count(*), max(checkpoint_id),
+    sum(pg_column_size(checkpoint) + pg_column_size(metadata))::bigint
+FROM {checkpoints} WHERE thread_id = ANY(%(threads)s)
+GROUP BY thread_id, checkpoint_ns ORDER BY thread_id, checkpoint_ns
+"""
+_WRITES_OF_EACH: Final = """
+SELECT thread_id, count(*), max(checkpoint_id), coalesce(sum(octet_length(blob)), 0)::bigint,
+    bool_or(channel = %(asked_on)s AND checkpoint_ns = '')
+FROM {writes} WHERE thread_id = ANY(%(threads)s) GROUP BY thread_id
+"""
+_BLOBS_OF_EACH: Final = """
+SELECT thread_id, count(*), coalesce(sum(octet_length(blob)), 0)::bigint
+FROM {blobs} WHERE thread_id = ANY(%(threads)s) GROUP BY thread_id
+"""
 _WEIGHTS: Final = """
 SELECT checkpoint_ns, checkpoint_id, sum(is_row)::bigint, sum(n)::bigint, coalesce(sum(n_bytes), 0)::bigint FROM (
     SELECT checkpoint_ns, checkpoint_id, 1 AS is_row, 0 AS n,
@@ -153,6 +170,10 @@ class PostgresDeleter:
         """See `Weighing.blobs_beside`."""
         return self._read(lambda rows: rows.blobs_beside(thread, kept))
 
+    def overviews(self, threads: Sequence[str]) -> Mapping[str, ThreadOverview]:
+        """See `Deleter.overviews`."""
+        return self._read(lambda rows: rows.overviews(threads))
+
     def n_rows(self, thread: str) -> int:
         """See `Deleter.n_rows`."""
         return self._read(lambda rows: rows.n_rows(thread))
@@ -234,6 +255,22 @@ class _Rows:
             for table in tables
         )
 
+    def overviews(self, threads: Sequence[str]) -> dict[str, ThreadOverview]:
+        """Returns what each thread is as a whole."""
+        given = {"threads": list(threads)}
+        namespaces: dict[str, list[tuple[Any, ...]]] = {}
+        for thread, *found in self.all(_CHECKPOINTS_OF_EACH, **given):
+            namespaces.setdefault(thread, []).append(tuple(found))
+        writes = {thread: found for thread, *found in self.all(_WRITES_OF_EACH, asked_on=INTERRUPT, **given)}
+        blobs = {thread: found for thread, *found in self.all(_BLOBS_OF_EACH, **given)}
+        return {
+            thread: _overview(
+                namespaces.get(thread, ()), writes.get(thread, (*_NO_WRITES, 0, False)), blobs.get(thread, (0, 0))
+            )
+            for thread in threads
+            if thread in namespaces or thread in writes or thread in blobs
+        }
+
     def weights(self, thread: str) -> list[RowWeight]:
         found = self.all(_WEIGHTS, thread=thread)
         return [RowWeight((ns, id), n_rows > 0, n, n_bytes) for ns, id, n_rows, n, n_bytes in found]
@@ -308,6 +345,18 @@ class PostgresDeletion:
             for name in ("{writes}", "{blobs}", "{checkpoints}")
         )
         return Removed(n_checkpoints, n_writes, n_blobs)
+
+
+def _overview(namespaces: Sequence[tuple[Any, ...]], writes: Sequence[Any], blobs: Sequence[int]) -> ThreadOverview:
+    *written, write_bytes, asks = writes
+    n_blobs, blob_bytes = blobs
+    n_bytes = sum(found[-1] for found in namespaces) + write_bytes + blob_bytes
+    return ThreadOverview(
+        mark=(*(found[:-1] for found in namespaces), tuple(written)),
+        head=next((newest for ns, _, newest, _ in namespaces if ns == ""), ""),
+        rows=Removed(sum(n for _, n, *_ in namespaces), written[0], n_blobs, n_bytes),
+        asks=bool(asks),
+    )
 
 
 def _may(rows: _Rows, table: str, privilege: str) -> bool:

@@ -7,7 +7,7 @@ lang_vacuum.html and wal.html.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,8 @@ from agentctl.codec.packed import join_map, split_map
 from agentctl.errors import StoreError
 from agentctl.records.prunes import Compaction, Key, Removed
 from agentctl.stores.base import Reader, StoreInfo
-from agentctl.stores.deleting import Deletion, RowWeight, ThreadEnd, ThreadMark
+from agentctl.stores.deleting import Deletion, RowWeight, ThreadEnd, ThreadMark, ThreadOverview
+from agentctl.stores.reading.layout import INTERRUPT
 from agentctl.stores.sqlite.opening import SqliteFile, store_error
 from agentctl.stores.sqlite.writer import SqliteTransaction, SqliteWriter
 
@@ -40,6 +41,17 @@ SELECT checkpoint_ns, count(*), max(checkpoint_id) FROM checkpoints WHERE thread
 GROUP BY checkpoint_ns ORDER BY checkpoint_ns
 """
 _WRITES: Final = "SELECT count(*), max(checkpoint_id), max(rowid) FROM writes WHERE thread_id = ?"
+_NO_WRITES: Final = (0, None, None)
+_CHECKPOINTS_OF_EACH: Final = """
+SELECT thread_id, checkpoint_ns, count(*), max(checkpoint_id),
+    sum(coalesce(length(checkpoint), 0) + coalesce(length(metadata), 0))
+FROM checkpoints WHERE thread_id IN ({threads}) GROUP BY thread_id, checkpoint_ns ORDER BY thread_id, checkpoint_ns
+"""
+_WRITES_OF_EACH: Final = """
+SELECT thread_id, count(*), max(checkpoint_id), max(rowid), coalesce(sum(length(value)), 0),
+    max(channel = ? AND checkpoint_ns = '')
+FROM writes WHERE thread_id IN ({threads}) GROUP BY thread_id
+"""
 _CHECKPOINT_WEIGHTS: Final = """
 SELECT checkpoint_ns, checkpoint_id, coalesce(length(checkpoint), 0) + coalesce(length(metadata), 0)
 FROM checkpoints WHERE thread_id = ?
@@ -80,6 +92,10 @@ class SqliteDeleter:
     def blobs_beside(self, thread: str, kept: Collection[Key]) -> Removed:
         """See `Weighing.blobs_beside`: values lie in the checkpoints."""
         return Removed()
+
+    def overviews(self, threads: Sequence[str]) -> Mapping[str, ThreadOverview]:
+        """See `Deleter.overviews`."""
+        return self._file.read(partial(_overviews, threads=threads))
 
     def n_rows(self, thread: str) -> int:
         """See `Deleter.n_rows`."""
@@ -185,6 +201,31 @@ class SqliteDeletion:
 def _mark(connection: sqlite3.Connection, thread: str) -> ThreadMark:
     namespaces = connection.execute(_NAMESPACES, (thread,)).fetchall()
     return (*namespaces, connection.execute(_WRITES, (thread,)).fetchone())
+
+
+def _overviews(connection: sqlite3.Connection, threads: Sequence[str]) -> dict[str, ThreadOverview]:
+    marks = ", ".join("?" * len(threads))
+    namespaces: dict[str, list[tuple[Any, ...]]] = {}
+    for thread, *found in connection.execute(_CHECKPOINTS_OF_EACH.format(threads=marks), threads):
+        namespaces.setdefault(thread, []).append(tuple(found))
+    query, parameters = _WRITES_OF_EACH.format(threads=marks), (INTERRUPT, *threads)
+    writes = {thread: found for thread, *found in connection.execute(query, parameters)}
+    return {
+        thread: _overview(namespaces.get(thread, ()), writes.get(thread, (*_NO_WRITES, 0, 0)))
+        for thread in threads
+        if thread in namespaces or thread in writes
+    }
+
+
+def _overview(namespaces: Sequence[tuple[Any, ...]], writes: Sequence[Any]) -> ThreadOverview:
+    *written, write_bytes, asks = writes
+    n_bytes = sum(found[-1] for found in namespaces) + write_bytes
+    return ThreadOverview(
+        mark=(*(found[:-1] for found in namespaces), tuple(written)),
+        head=next((newest for ns, _, newest, _ in namespaces if ns == ""), ""),
+        rows=Removed(sum(n for _, n, *_ in namespaces), written[0], 0, n_bytes),
+        asks=bool(asks),
+    )
 
 
 def _weights(connection: sqlite3.Connection, thread: str) -> list[RowWeight]:

@@ -11,8 +11,9 @@ from agentctl.records.prunes import Key, Removed, ThreadPrune
 from agentctl.records.rows import id_time
 from agentctl.records.threads import ThreadStatus
 from agentctl.stores.base import Reader
-from agentctl.stores.deleting import Deleter, Overtaken, RowWeight, ThreadEnd, ThreadMark
+from agentctl.stores.deleting import Deleter, Overtaken, RowWeight, ThreadEnd, ThreadMark, ThreadOverview
 from agentctl.stores.reading.ancestors import reads_sends_of_parent
+from agentctl.stores.reading.due import read_bookkeeping
 from agentctl.stores.reading.layout import INTERRUPT, TASKS
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.reading.status import status_of
@@ -22,6 +23,7 @@ from agentctl.upkeep.prune.needed import Needs, with_needed
 from agentctl.upkeep.prune.request import PruneRequest
 from agentctl.upkeep.prune.shape import ROOT, Shape, read_shape
 
+_NOTHING: Final = ThreadOverview((), "", Removed(), asks=False)
 _BATCH_BYTES: Final = 16 * 1024 * 1024
 """About how many bytes one transaction takes away: a state of many megabytes is many pages."""
 
@@ -78,15 +80,19 @@ class Planning:
     deleter: Deleter
     request: PruneRequest
 
-    def plan(self, end: ThreadEnd) -> ThreadPlan | None:
+    def plan(self, end: ThreadEnd, overview: ThreadOverview | None = None) -> ThreadPlan | None:
         """Returns what is done with a thread, None where nothing goes and nothing is to be told.
+
+        Args:
+            end: The thread.
+            overview: It as a whole; None reads it.
 
         Raises:
             Overtaken: The thread was written to while it was read.
         """
-        # Read first, so that whatever is written from here on makes a difference to it.
-        mark = self.deleter.mark(end.thread)
-        standing = _standing(self.reader, end.thread)
+        # Read first, so that whatever is written from here on makes a difference to its mark.
+        overview = overview or self.deleter.overviews([end.thread]).get(end.thread, _NOTHING)
+        standing = _standing(self.reader, end.thread, overview)
         if self.request.statuses and standing.status not in self.request.statuses:
             return None
         reason = _why_not(end, self.request, standing)
@@ -100,23 +106,25 @@ class Planning:
         )
         if reason:
             return ThreadPlan(report)
-        weights = {weight.key: weight for weight in self.deleter.weights(end.thread)}
-        if not weights and not self.deleter.n_rows(end.thread):
+        if not overview.rows.n_rows:
             return None  # another program has taken the thread away since it was listed
-        stored = _Stored(mark, weights, standing.asking)
-        return self._whole(report, stored) if self.request.delete else self._thinned(report, stored)
+        if self.request.delete:
+            notes = tuple(_about_questions(standing.asking, ()))
+            return self._whole(replace(report, goes=overview.rows, notes=notes), overview.mark)
+        return self._thinned(report, _Stored(overview.mark, self._weights(end.thread), standing.asking))
 
-    def _whole(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan:
-        goes = _sum(stored.weights.values()).plus(self.deleter.blobs_beside(report.thread, ()))
-        batches: tuple[tuple[Key, ...], ...] = ((),)
-        if goes.n_rows > self.request.batch_rows or goes.n_bytes > _BATCH_BYTES:
-            shape = read_shape(self.reader, report.thread)
-            ordered = (key for id in shape.children_first() for key in shape.unit(id))
-            known = [key for key in ordered if key in stored.weights]
-            rest = sorted(stored.weights.keys() - set(known), reverse=True)
-            batches = tuple(_batches([*rest, *known], stored.weights, self.request.batch_rows))
-        report = replace(report, goes=goes, notes=tuple(_about_questions(stored.asking, ())))
-        return ThreadPlan(report, stored.mark, stored.weights, (), batches, whole=True)
+    def _weights(self, thread: str) -> dict[Key, RowWeight]:
+        return {weight.key: weight for weight in self.deleter.weights(thread)}
+
+    def _whole(self, report: ThreadPrune, mark: ThreadMark) -> ThreadPlan:
+        if report.goes.n_rows <= self.request.batch_rows and report.goes.n_bytes <= _BATCH_BYTES:
+            return ThreadPlan(report, mark, batches=((),), whole=True)
+        weights, shape = self._weights(report.thread), read_shape(self.reader, report.thread)
+        ordered = (key for id in shape.children_first() for key in shape.unit(id))
+        known = [key for key in ordered if key in weights]
+        rest = sorted(weights.keys() - set(known), reverse=True)
+        batches = tuple(_batches([*rest, *known], weights, self.request.batch_rows)) or ((),)
+        return ThreadPlan(report, mark, weights, (), batches, whole=True)
 
     def _thinned(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan | None:
         shape = read_shape(self.reader, report.thread)
@@ -164,7 +172,11 @@ class _Standing:
     asking: tuple[str, ...] = ()
 
 
-def _standing(reader: Reader, thread: str) -> _Standing:
+def _standing(reader: Reader, thread: str, overview: ThreadOverview) -> _Standing:
+    if not overview.head:
+        return _Standing("empty")
+    if not overview.asks and _is_done(reader, thread, overview.head):
+        return _Standing("done")
     tree = read_tree(reader, thread)
     if tree.head is None:
         return _Standing("empty")
@@ -173,6 +185,12 @@ def _standing(reader: Reader, thread: str) -> _Standing:
     tasks = StepReader(reader, thread, ROOT, tree=tree, value_bytes=0).tasks(looked_at)
     asking = (id for id, found in tasks.items() if any(task.interrupts and not task.finished for task in found))
     return _Standing(status_of(tasks.get(tree.head, ())), tuple(asking))
+
+
+def _is_done(reader: Reader, thread: str, head: str) -> bool:
+    """Says whether the head itself tells that nothing is due, which most do and which is read faster than its tasks."""
+    book = read_bookkeeping(reader, thread, ROOT, [head]).get(head)
+    return book is not None and not book.due.names
 
 
 def _why_not(end: ThreadEnd, request: PruneRequest, standing: _Standing) -> str:

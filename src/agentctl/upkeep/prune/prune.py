@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -12,13 +12,15 @@ from agentctl.records.copies import command
 from agentctl.records.prunes import PruneAction, PruneTally, ThreadPrune
 from agentctl.records.rows import id_time
 from agentctl.stores.base import Reader
-from agentctl.stores.deleting import Deleter, Overtaken, ThreadEnd
+from agentctl.stores.deleting import Deleter, Overtaken, ThreadEnd, ThreadOverview
 from agentctl.upkeep.prune.execution import Execution, Pause
 from agentctl.upkeep.prune.plan import Planning, ThreadPlan
 from agentctl.upkeep.prune.request import PruneRequest
 
 _THREADS_PER_READ: Final = 200
 _N_ATTEMPTS: Final = 3
+_STRANGE: Final = (TypeError, ValueError, AttributeError, LookupError)
+"""What reading raises where SQLite, which holds anything in any column, has what no saver writes."""
 
 
 @dataclass(slots=True)
@@ -43,26 +45,36 @@ class Pruning:
 
     def threads(self) -> Iterator[ThreadPrune]:
         """Yields the threads of which something goes, or that were asked for and stay, in the store's order."""
-        for end in self._ends():
-            self.tally.n_threads += 1
-            if not self._is_old(end):
-                self.tally.n_passed += 1
-                continue
-            pruned = self._pruned(end)
-            if pruned is None:
-                self.tally.n_unchanged += 1
-            else:
-                self.tally.add(pruned)
-                yield pruned
+        for page in self._pages():
+            self.tally.n_threads += len(page)
+            old = [end for end in page if self._is_old(end)]
+            self.tally.n_passed += len(page) - len(old)
+            overviews = self._overviews(old)
+            for end in old:
+                pruned = self._pruned(end, overviews.get(end.thread))
+                if pruned is None:
+                    self.tally.n_unchanged += 1
+                else:
+                    self.tally.add(pruned)
+                    yield pruned
 
-    def _ends(self) -> Iterator[ThreadEnd]:
+    def _pages(self) -> Iterator[Sequence[ThreadEnd]]:
         if self.request.thread is not None:
-            yield self._end_of(self.request.thread)
+            yield [self._end_of(self.request.thread)]
             return
         after: str | None = None
         while page := self.deleter.threads(after=after, limit=_THREADS_PER_READ):
-            yield from page
+            yield page
             after = page[-1].thread
+
+    def _overviews(self, ends: Sequence[ThreadEnd]) -> Mapping[str, ThreadOverview]:
+        """Reads a page of threads at once for a plan that is shown; what is carried out is read thread by thread."""
+        if self.apply or not ends:
+            return {}
+        try:
+            return self.deleter.overviews([end.thread for end in ends])
+        except _STRANGE:
+            return {}  # one of them has such rows, and is told when it is looked at
 
     def _end_of(self, thread: str) -> ThreadEnd:
         ids = [weight.key[1] for weight in self.deleter.weights(thread) if weight.is_stored]
@@ -75,10 +87,10 @@ class Pruning:
         at = id_time(end.newest)
         return at is not None and self.request.now - at >= self.request.older_than
 
-    def _pruned(self, end: ThreadEnd) -> ThreadPrune | None:
+    def _pruned(self, end: ThreadEnd, overview: ThreadOverview | None) -> ThreadPrune | None:
         """Returns what was done with one thread. What is wrong with one does not keep the others from being pruned."""
         try:
-            plan = self._plan(end)
+            plan = self._plan(end, overview)
             if plan is None:
                 return None
             return Execution(self.reader, self.deleter, self.pause).run(plan) if self.apply else plan.report
@@ -92,7 +104,7 @@ class Pruning:
             skipped = ThreadPrune(end.thread, "skip", id_time(end.newest), n_checkpoints=end.n_checkpoints)
             return replace(skipped, reason=error.message)
 
-    def _plan(self, end: ThreadEnd) -> ThreadPlan | None:
+    def _plan(self, end: ThreadEnd, overview: ThreadOverview | None) -> ThreadPlan | None:
         """Plans a thread, again where it was written to meanwhile.
 
         Raises:
@@ -101,11 +113,11 @@ class Pruning:
         """
         planning = Planning(self.reader, self.deleter, self.request)
         try:
-            for _ in range(_N_ATTEMPTS - 1):
+            for attempt in range(_N_ATTEMPTS - 1):
                 with suppress(Overtaken):
-                    return planning.plan(end)
+                    return planning.plan(end, None if attempt else overview)
             return planning.plan(end)
-        except (TypeError, ValueError, AttributeError, LookupError) as error:
+        except _STRANGE as error:
             raise DecodeError(
                 f"rows of {end.thread} hold what no saver writes: {type(error).__name__}: {error}",
                 hint=command("doctor", self.reader.info.target(end.thread)),
