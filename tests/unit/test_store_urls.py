@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentctl.config.places import same_store
 from agentctl.errors import Refused, StoreError
 from agentctl.stores.open import open_reader, open_writer
-from agentctl.stores.urls import StoreUrl, hide_password, parse_store_url, same_store
+from agentctl.stores.urls import StoreUrl, hide_password, parse_store_url
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentctl.config.debug import debug_path, sqlite_file, state_folder
 from agentctl.config.origins import Origin
-from agentctl.config.places import expand, locate_code, locate_store, same_store
+from agentctl.config.places import expand, locate_code, locate_store, same_login, same_store
 from agentctl.config.profiles import DEBUG, AuditRule, Mask, Profile, read_profiles, store_text
 from agentctl.config.stores import StoreChoice
 from agentctl.config.workflows import (
@@ -150,7 +150,7 @@ class Config:
         url = locate_store(text, self.cwd)
         reached = [profile for profile in self._profiles_at(url) if profile.name != DEBUG]
         for profile in reached:
-            if profile.access != "write":
+            if profile.access != "write" and self._has_login(profile, url):
                 raise Refused(
                     f"{origin.where} names the store of profile {profile.name}, which has access: read",
                     hint="experiments run in a store of their own: leave it out, or name another file or database",
@@ -239,6 +239,9 @@ class Config:
                 stored = locate_store(expand(profile.store, self.env, profile.name), folder)
                 if same_store(stored, url):
                     yield profile
+
+    def _has_login(self, profile: Profile, url: str) -> bool:
+        return same_login(expand(profile.store or "", self.env, profile.name), url)
 
     def _default_profile(self) -> str:
         name = next((profile.name for profile in self.profiles.values() if profile.default), None)

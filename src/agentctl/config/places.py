@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from agentctl.config.debug import sqlite_file
 from agentctl.errors import ConfigError
@@ -18,7 +18,7 @@ _PYTHON = re.compile(r"(?P<file>.+\.py):(?P<attribute>[A-Za-z_][\w.]*)")
 _USERINFO = re.compile(r"://[^:/@?]*:(?P<password>.+)@")
 _PARAMETER = re.compile(r"(password\s*=\s*)([^&\s]+)", re.IGNORECASE)
 _SQLITE = "sqlite:///"
-_PORTS = {"postgresql": "5432", "https": "443", "http": "80"}
+_PORTS = {"postgres": "5432", "https": "443", "http": "80"}
 
 
 def literal_password(url: str) -> bool:
@@ -82,30 +82,37 @@ def locate_store(text: str, folder: Path) -> str:
 
 
 def same_store(one: str, other: str) -> bool:
-    """Returns whether two absolute store texts mean the same store, whoever they log in as.
+    """Returns whether two store texts mean one file, database or server, however they are spelled and whoever asks.
 
     Files are compared by where they lead, links followed; databases and servers by host, port and name. Two names of
-    one host count as two stores.
+    one host count as two stores, two schemas of one database as one.
     """
-    files = [sqlite_file(text) for text in (one, other)]
-    if files[0] is not None and files[1] is not None:
-        return files[0].resolve() == files[1].resolve()
-    return one == other or ("://" in one and "://" in other and _address(one) == _address(other))
+    return _identity(one) == _identity(other)
 
 
-def _address(url: str) -> tuple[str, str, str, str]:
-    parts = urlsplit(url)
-    given = dict(parse_qsl(parts.query))
-    scheme = "postgresql" if parts.scheme == "postgres" else parts.scheme
-    netloc = parts.netloc.rpartition("@")[2]
-    host, _, port = netloc.rpartition(":") if re.search(r":\d+$", netloc) else (netloc, "", "")
-    name = parts.path.strip("/") if scheme != "postgresql" else parts.path.strip("/") or given.get("dbname", "")
-    return (
-        scheme,
-        (host or given.get("host", "") or "localhost").lower(),
-        port or given.get("port", "") or _PORTS.get(scheme, ""),
-        name,
-    )
+def same_login(one: str, other: str) -> bool:
+    """Returns whether two store texts name the same user, or both none."""
+    return _user(one) == _user(other)
+
+
+def _identity(text: str) -> tuple[str, ...]:
+    if match := _PYTHON.fullmatch(text):
+        return "saver", str(Path(match["file"]).resolve()), match["attribute"]
+    if (file := sqlite_file(text)) is not None:
+        return "sqlite", str(file.expanduser().resolve())
+    parts, given = urlsplit(text), dict(parse_qsl(urlsplit(text).query))
+    scheme = parts.scheme.partition("+")[0].replace("postgresql", "postgres")
+    hosts = parts.netloc.rpartition("@")[2].lower()
+    host, _, port = hosts.rpartition(":") if hosts.rpartition(":")[2].isdigit() else (hosts, "", "")
+    host, port = given.get("host") or host or "localhost", given.get("port") or port or _PORTS.get(scheme, "")
+    if scheme != "postgres":
+        return scheme, host, port, parts.path.rstrip("/")
+    return scheme, host, port, given.get("dbname") or unquote(parts.path.strip("/")) or _user(text)
+
+
+def _user(text: str) -> str:
+    parts = urlsplit(text)
+    return unquote(parts.username or "") or dict(parse_qsl(parts.query)).get("user", "")
 
 
 def locate_code(text: str, folder: Path) -> str:

@@ -18,7 +18,7 @@ from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.base import Reader
 from agentctl.stores.copying.stated_rows import as_rows
 from agentctl.stores.reading.lineage import read_tree
-from agentctl.stores.urls import same_store
+from agentctl.stores.same import same_tables
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def seen_tip(source: Reader, target: Target) -> str | None:
 
 def _refuse_same_store(source: Reader, debug: DebugStore, target: Target) -> None:
     """Refuses to run in the store that the source thread lives in, unless that thread is a debug thread itself."""
-    if source.info.profile != "debug" and same_store(source.info.url, debug.writer.info.url):
+    if source.info.profile != "debug" and same_tables(source, debug.writer):
         raise Refused(
             f"the debug store is the store that {target.thread} lives in, and that is only read",
             hint="--debug-store FILE.sqlite names another",

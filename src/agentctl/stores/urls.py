@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from agentctl.errors import StoreError
 from agentctl.stores.base import StoreKind
 
 FORMS = "FILE.sqlite, sqlite:///FILE, postgresql://USER@HOST/DATABASE, https://HOST or PATH.py:ATTRIBUTE"
 HIDDEN = "***"
-_PORT = "5432"
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
 _SAVER = re.compile(r"^(?P<file>.+\.py):(?P<attribute>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)$")
@@ -59,25 +57,6 @@ def hide_password(url: str) -> str:
     if "@" not in base and "@" in parameters:
         return _PASSWORD.sub(rf"\1:{HIDDEN}@", url)
     return _PASSWORD.sub(rf"\1:{HIDDEN}@", base) + mark + _PASSWORD_PARAMETER.sub(rf"\1{HIDDEN}", parameters)
-
-
-def same_store(first: str, second: str) -> bool:
-    """Returns whether two store texts mean one file or one database, however they are spelled and whoever asks."""
-    return _identity(parse_store_url(first)) == _identity(parse_store_url(second))
-
-
-def _identity(store: StoreUrl) -> tuple[str, ...]:
-    if store.kind == "server":
-        return store.kind, store.location
-    if store.kind != "postgres":
-        return store.kind, str(Path(store.location).resolve()), store.attribute
-    url = urlsplit(store.location)
-    given = {name: values[-1] for name, values in parse_qs(url.query).items()}
-    hosts = url.netloc.rpartition("@")[2].lower()
-    host, _, port = hosts.rpartition(":") if hosts.rpartition(":")[2].isdigit() else (hosts, "", "")
-    user = url.username or given.get("user", "")
-    database = given.get("dbname") or unquote(url.path.strip("/")) or user
-    return "postgres", given.get("host") or host or "localhost", given.get("port") or port or _PORT, database
 
 
 def _with_scheme(text: str, scheme: str, rest: str) -> StoreUrl:

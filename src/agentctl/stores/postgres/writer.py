@@ -65,6 +65,11 @@ class PostgresWriter(ReadsThrough):
             create_missing_tables(connection, self.schema)
         self._is_set_up = True
 
+    def found_schema(self) -> str | None:
+        """Returns the schema that the tables are in, or None where there are none yet and none was asked for."""
+        reading = self._reading()
+        return reading.layout.schema if isinstance(reading, PostgresReader) else self.schema
+
     def delete_thread(self, thread: str) -> int:
         """See `Writer.delete_thread`."""
         if isinstance(self._reading(), NoThreads):
