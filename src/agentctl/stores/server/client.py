@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from urllib.parse import quote
 from uuid import UUID
 
+from agentctl.codec.secrets import hide_secrets
 from agentctl.errors import AgentctlError, NotFound, Refused, StoreError
 from agentctl.records.copies import command
 
@@ -31,7 +32,11 @@ Raw = Mapping[str, Any]
 KEY_VARIABLES: Final = ("LANGGRAPH_API_KEY", "LANGSMITH_API_KEY", "LANGCHAIN_API_KEY")
 TIMEOUT_S: Final = 30.0
 """How long a request may wait for the next part of its answer."""
+MAX_ANSWER_BYTES: Final = 512 * 1024**2
+"""How long an answer may be. Pages get smaller as states grow: one state alone has to be longer."""
 _CONNECT_TIMEOUT_S: Final = 5.0
+_MAX_TIMEOUTS: Final = 20
+"""How many times the timeout a whole answer may take."""
 _MAX_DETAIL: Final = 200
 _THREAD_FIELDS: Final = ("thread_id", "created_at", "updated_at", "metadata", "status")
 _DURABLE: Final = (
@@ -45,16 +50,19 @@ class AgentServer:
 
     Args:
         url: Its address without a trailing slash.
-        timeout_s: How long a request may wait for the next part of its answer.
+        timeout_s: How long a request may wait for the next part of its answer; all of it may take 20 times as long.
+        max_bytes: How long an unpacked answer may be.
 
     Attributes:
         url: Its address.
         n_bytes: How long the last answer was.
     """
 
-    def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S, max_bytes: int = MAX_ANSWER_BYTES) -> None:
         import httpx
         from langgraph_sdk.client import SyncLangGraphClient
+
+        from agentctl.stores.server.transport import ENCODINGS, WholeAnswers
 
         self.url = url
         self.n_bytes = 0
@@ -63,9 +71,14 @@ class AgentServer:
         connection = httpx.Client(
             base_url=url,
             # Loading certificates takes 80 ms, which an address without TLS has no use for.
-            transport=httpx.HTTPTransport(retries=0, verify=url.startswith("https:")),
+            transport=WholeAnswers(
+                httpx.HTTPTransport(retries=0, verify=url.startswith("https:")),
+                max_bytes=max_bytes,
+                max_s=timeout_s * _MAX_TIMEOUTS,
+            ),
             timeout=httpx.Timeout(timeout_s, connect=min(_CONNECT_TIMEOUT_S, timeout_s)),
-            headers={"x-api-key": key} if key else {},
+            headers={"accept-encoding": ENCODINGS} | ({"x-api-key": key} if key else {}),
+            follow_redirects=False,  # the key is for this address alone
             event_hooks={"response": [self._measure]},
         )
         self._client = SyncLangGraphClient(connection)
@@ -166,6 +179,12 @@ class AgentServer:
     def _measure(self, response: httpx.Response) -> None:
         response.read()
         self.n_bytes = len(response.content)
+        if response.is_redirect:
+            to = response.headers["location"][:_MAX_DETAIL]
+            raise StoreError(
+                f"{self.url} answered {response.status_code} and sends on to {hide_secrets(to)}: not followed",
+                hint="the key is sent to the address you gave alone; where you trust the other one, give it to --store",
+            )
 
     def _ask(
         self,
@@ -177,6 +196,8 @@ class AgentServer:
     ) -> T:
         try:
             return self._twice(question)
+        except AgentctlError:
+            raise
         except Exception as error:
             raise self._meaning(error, what, thread, may_lack=may_lack) from error
 
