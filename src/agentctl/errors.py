@@ -141,3 +141,16 @@ class GraphFailed(AgentctlError):
     def __init__(self, message: str, *, traceback: str = "", hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.traceback = traceback
+
+
+def is_of_called_code(error: BaseException) -> bool:
+    """Says whether an error is of the code that was called, whatever its class: all but Ctrl-C and being cancelled.
+
+    Ctrl-C is raised in the main thread alone; elsewhere a KeyboardInterrupt is what code raised itself.
+    """
+    import asyncio
+    import threading
+
+    if isinstance(error, KeyboardInterrupt):
+        return threading.current_thread() is not threading.main_thread()
+    return not isinstance(error, asyncio.CancelledError | GeneratorExit)

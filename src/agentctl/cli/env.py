@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -116,3 +116,19 @@ def real_env(argv: list[str]) -> Env:
         as_json="--json" in argv,
         argv=tuple(argv),
     )
+
+
+def with_own_stdout(env: Env) -> Env:
+    """Returns a world whose stdout has a descriptor of its own; descriptor 1 leads to stderr from now on.
+
+    What a graph's extensions and subprocesses write past Python is then no part of the answer. A process that lacks
+    one of the two descriptors stays as it is.
+    """
+    try:
+        env.stdout.flush()
+        own = os.dup(1)
+        os.dup2(2, 1)
+    except (OSError, ValueError, AttributeError):
+        return env
+    encoding = getattr(env.stdout, "encoding", None) or "utf-8"
+    return replace(env, stdout=os.fdopen(own, "w", encoding=encoding, errors="backslashreplace"))

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 
 import typer
 
 from agentctl.cli.commands import build
-from agentctl.cli.env import Env, real_env
+from agentctl.cli.env import Env, real_env, with_own_stdout
 from agentctl.cli.output import fail, fail_internal
-from agentctl.errors import AgentctlError, StoreError, UsageError
+from agentctl.errors import AgentctlError, GraphFailed, StoreError, UsageError
 
 CLOSED_PIPE, INTERRUPTED, OUR_BUG = 141, 130, 70
 
@@ -63,7 +64,11 @@ def _run(argv: list[str], env: Env) -> int:
         full = StoreError(f"cannot write: {error.strerror}", hint="make room where the output or the debug store goes")
         fail(replace(env, as_json=False), full)
         return full.exit_code
-    except Exception as error:
+    except SystemExit as error:
+        ended = GraphFailed(f"the code that was run ended the command: SystemExit: {error.code}")
+        fail(env, ended)
+        return ended.exit_code
+    except BaseException as error:
         fail_internal(env, error)
         return OUR_BUG
     return code if isinstance(code, int) else 0
@@ -83,16 +88,20 @@ def run() -> None:
     # glibc raises its thresholds to what was freed last (mallopt(3), M_MMAP_THRESHOLD). Else it gives the memory of a
     # batch of rows back to the system and asks for it again, page by page: half the time of reading a batch.
     bytes(_KEPT_BYTES)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the process was started without it
+            setattr(sys, name, Path(os.devnull).open(mode))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    code = main(sys.argv[1:], real_env(sys.argv[1:]))
+    env = with_own_stdout(real_env(sys.argv[1:]))
+    code = main(sys.argv[1:], env)
     try:
-        sys.stdout.flush()
+        env.stdout.flush()
     except BrokenPipeError:
         code = CLOSED_PIPE
     except OSError:
         code = StoreError.exit_code
     if code in (CLOSED_PIPE, StoreError.exit_code):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), env.stdout.fileno())
     sys.exit(code)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentctl.errors import AgentctlError
+from agentctl.errors import AgentctlError, is_of_called_code
 from agentctl.sandbox.building import Given, GraphKind, build
 from agentctl.sandbox.context import context_fields, require_context
 from agentctl.sandbox.environment import environment, import_path
@@ -182,7 +182,9 @@ async def load_graph_async(
             kind, graph = await build(parsed, Given(registry, model, memory, config), around)
         except AgentctlError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_of_called_code(error):
+                raise
             raise graph_failed(parsed.text, error) from error
         return LoadedGraph(
             graph=graph,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentctl.errors import AgentctlError, UsageError
+from agentctl.errors import AgentctlError, UsageError, is_of_called_code
 from agentctl.sandbox.building import attribute_of, module_of
 from agentctl.sandbox.environment import import_path
 from agentctl.sandbox.failures import graph_failed
@@ -33,7 +33,9 @@ def load_registry(text: str, *, project_root: Path | None = None, cwd: Path | No
             made = value() if callable(value) and not isinstance(value, ToolRegistry) else value
         except AgentctlError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_of_called_code(error):
+                raise
             raise graph_failed(spec.text, error) from error
     if not isinstance(made, ToolRegistry):
         raise UsageError(

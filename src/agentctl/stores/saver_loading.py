@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agentctl.errors import StoreError
+from agentctl.errors import StoreError, is_of_called_code
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -36,7 +36,7 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Returns the result of a coroutine that runs on the loop."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(_ending_alone(work), self._loop).result()
 
     def close(self) -> None:
         """Stops the loop."""
@@ -66,8 +66,10 @@ class OpenSaver:
         except StoreError:
             self.close()
             raise
-        except Exception as error:
+        except BaseException as error:
             self.close()
+            if not is_of_called_code(error):
+                raise
             raise _raised(f"{file}:{attribute}", error) from error
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -135,7 +137,9 @@ def load_attribute(file: Path, attribute: str) -> object:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except BaseException as error:
+        if not is_of_called_code(error):
+            raise
         raise _raised(str(path), error) from error
     found: object = module
     for part in attribute.split("."):
@@ -151,12 +155,20 @@ def _project_folder(path: Path) -> Path:
     return next((folder for folder in path.parents if (folder / _PROJECT_FILE).is_file()), path.parent)
 
 
-def _raised(what: str, error: Exception) -> StoreError:
+def _raised(what: str, error: BaseException) -> StoreError:
     if isinstance(error, ModuleNotFoundError):
         hint = f"install {error.name} in the environment agentctl runs in, or run agentctl from the application's"
     else:
         hint = "the file runs as your application's would: check its imports and environment variables"
     return StoreError(f"{what} raised {type(error).__name__}: {error}", hint=hint)
+
+
+async def _ending_alone(work: Coroutine[Any, Any, T]) -> T:
+    """Returns what a coroutine gives; an exit that it asks for ends the loop neither, nor whoever waits for it."""
+    try:
+        return await work
+    except (KeyboardInterrupt, SystemExit) as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
 
 
 async def _awaited(made: Awaitable[object]) -> object:

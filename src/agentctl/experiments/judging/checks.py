@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from agentctl.errors import GraphFailed, NotFound, UsageError
+from agentctl.errors import GraphFailed, NotFound, UsageError, is_of_called_code
 from agentctl.experiments.runs.observed import Observed
 
 Settle = Callable[[Observed], bool | None]
@@ -282,8 +282,10 @@ def _python(spec: str, folder: Path) -> Clause:
     module = importlib.util.module_from_spec(module_spec)
     try:
         module_spec.loader.exec_module(module)
-    except Exception as error:
-        raise GraphFailed(f"the check {path.name} cannot be imported: {error}") from error
+    except BaseException as error:
+        if not is_of_called_code(error):
+            raise
+        raise GraphFailed(f"the check {path.name} cannot be imported: {type(error).__name__}: {error}") from error
     function = getattr(module, attribute, None)
     if not callable(function):
         raise NotFound(f"{path.name} has no function {attribute}")
@@ -291,7 +293,9 @@ def _python(spec: str, folder: Path) -> Clause:
     def decide(observed: Observed) -> bool:
         try:
             return bool(function(observed))
-        except Exception as error:
+        except BaseException as error:
+            if not is_of_called_code(error):
+                raise
             raise GraphFailed(f"the check {spec} raised {type(error).__name__}: {error}") from error
 
     return Clause(f"python {spec}", _at_end(decide))

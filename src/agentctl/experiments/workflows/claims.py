@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
-from agentctl.errors import AgentctlError, Refused, UsageError
+from agentctl.errors import AgentctlError, Refused, UsageError, is_of_called_code
 
 Claim = Callable[[str, str, object, Mapping[str, object]], object]
 """Called with thread id, interrupt id, answer and the run's configuration; raises where the answer does not win."""
@@ -39,7 +39,9 @@ def load_claim(text: str, *, cwd: Path) -> Claim:
             value = attribute_of(module_of(spec), spec)
         except AgentctlError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_of_called_code(error):
+                raise
             raise graph_failed(spec.text, error) from error
     if not callable(value):
         raise UsageError(
