@@ -60,7 +60,17 @@ class Found:
 
     def in_tool_nodes(self) -> frozenset[int]:
         """Returns the identities of the tools that ToolNodes call; all others are called by code of a node."""
-        return frozenset(id(tool) for found in self.tool_nodes for tool in found.node.tools_by_name.values())
+        return frozenset(map(id, self._of_tool_nodes()))
+
+    def tools_by_name(self) -> dict[str, BaseTool]:
+        """Returns all tools, those of ToolNodes too; of several with one name the one that was met first."""
+        by_name: dict[str, BaseTool] = {}
+        for tool in (*(entry.tool for entry in self.tools), *self._of_tool_nodes()):
+            by_name.setdefault(tool.name, tool)
+        return by_name
+
+    def _of_tool_nodes(self) -> Iterator[BaseTool]:
+        return (tool for found in self.tool_nodes for tool in found.node.tools_by_name.values())
 
 
 def walk(graph: Pregel[Any, Any, Any, Any]) -> Found:
