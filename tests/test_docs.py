@@ -162,6 +162,7 @@ def test_every_document_is_as_the_page_says(cli: Cli) -> None:
             ("audit", "verify"),
             ("audit", "--side-effects"),
             ("sandbox", "check"),
+            ("sandbox", "init", "--graph", f"{shop.__file__}:agent"),
         )
     }
     assert shop.PAID == []

@@ -29,7 +29,7 @@ COMMANDS: Final = (
     ("export", "agentctl.cli.export:export", "Add a branch to a dataset of examples."),
     ("run", "agentctl.cli.run:run", "Run a workflow on a thread of its own."),
     ("resume", "agentctl.cli.resume:resume", "Answer what a thread waits for, and run on."),
-    ("sandbox", "agentctl.cli.sandbox:app", "Check that sandbox tools stand for production's."),
+    ("sandbox", "agentctl.cli.sandbox:app", "Start a registry of sandbox tools, and check it."),
     ("tour", "agentctl.cli.tour:tour", "Walk real incidents from customer to verdict."),
     ("case", "agentctl.cli.case:app", "Open, list, show and close cases."),
     ("audit", "agentctl.cli.audit:app", "Show and check who looked at what, and why."),
