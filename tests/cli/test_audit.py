@@ -74,6 +74,9 @@ def test_every_command_that_opens_the_profile_needs_a_ticket(audited: Cli, log: 
     assert lines(log) == []
     assert audited(*words, "--ticket", " ").code == 5
 
+
+@pytest.mark.parametrize("words", COMMANDS[:2] + COMMANDS[8:10] + COMMANDS[-2:], ids=lambda words: words[0])
+def test_with_a_ticket_the_command_is_logged(audited: Cli, log: Path, words: tuple[str, ...]) -> None:
     audited(*words, "--ticket", "INC-31")
     opened = lines(log)[0]
     assert (opened["event"], opened["ticket"], opened["profile"]) == ("opened", "INC-31", "locked")

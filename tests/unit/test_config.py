@@ -327,6 +327,24 @@ def test_the_debug_store_is_never_one_that_is_only_read(tmp_path: Path) -> None:
     assert config.debug_store("y.sqlite").access == "write"
 
 
+def test_another_login_of_a_database_is_no_profile_but_keeps_its_ticket(tmp_path: Path) -> None:
+    text = """
+profiles:
+  prod: {store: "postgresql://reader@db/agents", ticket: required}
+  live: {store: "postgresql://runner@db/agents", access: write}
+"""
+    config = config_in(tmp_path, text)
+    assert config.target_of("postgresql://runner@db/agents").profile == "live"
+    with pytest.raises(Refused, match="profile prod has access: read"):
+        config.target_of("postgresql://reader@db/agents?sslmode=require")
+    for choice in (
+        config.target_of("postgresql://debugger@db/agents", schema="debug"),
+        config.debug_store("postgresql://debugger@db/agents"),
+        config.store_of(None, "postgresql://debugger@db/agents"),
+    ):
+        assert choice.audit == AuditRule("prod", ticket=True)
+
+
 def test_protected_patterns_match_whole_thread_ids(tmp_path: Path) -> None:
     config = config_in(
         tmp_path, "profiles: {a: {store: x, protected: ['vip-*', chat]}, b: {store: y, protected: true}, c: {store: z}}"

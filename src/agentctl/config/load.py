@@ -172,8 +172,8 @@ class Config:
             choice = self._of_profile(text)
         else:
             choice = StoreChoice(locate_store(text, self.cwd), access="write", origin=Origin("flag", "--to"))
-        if not choice.profile and (reached := self._profile_at(choice.url)) is not None:
-            choice = self._of_profile(reached.name)
+        if not choice.profile:
+            choice = self._as_profile(choice)
         if choice.access != "write":
             raise Refused(
                 f"profile {choice.profile} has access: read and is never written", hint="leave --to away, or --to debug"
@@ -226,9 +226,11 @@ class Config:
         mask: Mask = "always" if any(profile.mask == "always" for profile in reached) else "never"
         return StoreChoice(url, origin=origin, mask=mask, audit=_strictest(reached))
 
-    def _profile_at(self, url: str) -> Profile | None:
-        """Returns the profile of a store that was given by itself, None where no profile names it."""
-        return next(self._profiles_at(url), None)
+    def _as_profile(self, choice: StoreChoice) -> StoreChoice:
+        """Returns a store given by itself as the profile that names it with the same login, where there is one."""
+        reached = list(self._profiles_at(choice.url))
+        own = next((profile for profile in reached if self._has_login(profile, choice.url)), None)
+        return replace(self._of_profile(own.name) if own is not None else choice, audit=_strictest(reached))
 
     def _profiles_at(self, url: str) -> Iterator[Profile]:
         """Yields the profiles of a store that was given by itself."""
