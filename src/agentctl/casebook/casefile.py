@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from agentctl.casebook.files import replace_document
+from agentctl.casebook.files import read_plain, replace_document
 from agentctl.codec.jsontext import timestamp
 from agentctl.errors import Refused, StoreError
 from agentctl.records.cases import Case, CaseEvent
@@ -38,7 +38,7 @@ def read_case(folder: Path) -> Case:
     """
     path = folder / CASE_FILE
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(read_plain(path))
         if document["schema"] != SCHEMA:
             raise StoreError(f"{path} has schema {document['schema']}, this version reads {SCHEMA}")
         events = tuple(
@@ -49,7 +49,7 @@ def read_case(folder: Path) -> Case:
         source = Place(**document["source"]) if document["source"] else None
     except FileNotFoundError as exc:
         raise StoreError(f"{folder} is no case: it has no {CASE_FILE}", hint="move it away") from exc
-    except (ValueError, KeyError, TypeError) as exc:
+    except (ValueError, KeyError, TypeError, RecursionError) as exc:
         raise StoreError(f"{path} is damaged: {exc}", hint="its ledgers beside it are plain files still") from exc
     return Case(folder.name, folder, document["state"], events, source)
 

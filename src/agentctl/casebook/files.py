@@ -8,9 +8,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, ELOOP, ENOSPC
 from pathlib import Path
 from typing import Final
 
@@ -29,12 +31,22 @@ def locked(folder: Path) -> Iterator[None]:
         StoreError: the folder is gone or cannot be written.
     """
     with _writing(folder):
-        handle = os.open(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, FILE_MODE)
+        handle = _open_plain(folder / LOCK_NAME, os.O_CREAT | os.O_RDWR)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)
+
+
+def require_plain_folder(folder: Path) -> None:
+    """Refuses a link in the place of a folder; there may be none yet.
+
+    Raises:
+        StoreError: it is a link.
+    """
+    if folder.is_symlink():
+        raise StoreError(f"{folder} is a link, not a folder", hint="remove it; a case is made of plain files")
 
 
 def append_lines(path: Path, items: Sequence[Mapping[str, object]]) -> None:
@@ -44,7 +56,7 @@ def append_lines(path: Path, items: Sequence[Mapping[str, object]]) -> None:
     """
     text = "".join(f"{dumps(item)}\n" for item in items)
     with _writing(path):
-        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, FILE_MODE)
+        handle = _open_plain(path, os.O_CREAT | os.O_RDWR | os.O_APPEND)
         try:
             size = os.fstat(handle).st_size
             if size and os.pread(handle, 1, size - 1) != b"\n":
@@ -58,21 +70,38 @@ def append_lines(path: Path, items: Sequence[Mapping[str, object]]) -> None:
 
 
 def read_lines(path: Path) -> tuple[tuple[dict[str, object], ...], int]:
-    """Returns the objects of a file of JSON lines, and how many lines are none. A missing file has no lines."""
-    if not path.exists():
+    """Returns the objects of a file of JSON lines, and how many lines are none. A missing file has no lines.
+
+    Raises:
+        StoreError: a link or a device stands in its place.
+    """
+    try:
+        data = read_plain(path)
+    except FileNotFoundError:
         return (), 0
     items: list[dict[str, object]] = []
     n_damaged = 0
-    for line in path.read_bytes().splitlines():
+    for line in data.splitlines():
         try:
             item = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             item = None
         if isinstance(item, dict):
             items.append(item)
         elif line.strip():
             n_damaged += 1
     return tuple(items), n_damaged
+
+
+def read_plain(path: Path) -> bytes:
+    """Returns what a file of a case holds.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StoreError: a link or a device stands in its place.
+    """
+    with os.fdopen(_open_plain(path, os.O_RDONLY), "rb") as file:
+        return file.read()
 
 
 def replace_document(path: Path, document: Mapping[str, object]) -> None:
@@ -108,14 +137,31 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _write_beside(path: Path, document: Mapping[str, object]) -> Path:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(temporary, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         _write_all(handle, f"{dumps(document, indent=2)}\n".encode())
         os.fsync(handle)
     finally:
         os.close(handle)
-    return temporary
+    return Path(temporary)
+
+
+def _open_plain(path: Path, flags: int) -> int:
+    """Opens a file that is no link, no device and no pipe: what was put in its place leads nowhere."""
+    try:
+        handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, FILE_MODE)
+    except OSError as exc:
+        if exc.errno != ELOOP:
+            raise
+        raise _no_plain_file(path) from exc
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise _no_plain_file(path)
+    return handle
+
+
+def _no_plain_file(path: Path) -> StoreError:
+    return StoreError(f"{path} is a link or a device, not a plain file", hint="remove it; a case is made of plain files")
 
 
 def _write_all(handle: int, data: bytes) -> None:

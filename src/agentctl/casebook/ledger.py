@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from agentctl.casebook.casefile import read_case, require_open
-from agentctl.casebook.files import add_document, append_lines, locked, read_lines
+from agentctl.casebook.files import add_document, append_lines, locked, read_lines, read_plain, require_plain_folder
 from agentctl.codec.jsontext import jsonable, timestamp
 from agentctl.config.debug import make_private_folder
 from agentctl.config.places import hide_password
@@ -117,6 +117,7 @@ def add_report(case: Case, kind: str, document: Mapping[str, object]) -> Path:
     folder = case.folder / REPORTS
     with locked(case.folder):
         require_open(read_case(case.folder))
+        require_plain_folder(folder)
         make_private_folder(folder)
         taken = [int(path.name.partition("-")[0]) for path in folder.glob("[0-9]*-*.json")]
         path = folder / f"{max(taken, default=0) + 1:03d}-{kind}.json"
@@ -138,7 +139,7 @@ def keep_recording(case: Case, document: Mapping[str, object]) -> Path:
         require_open(read_case(case.folder))
         path = case.folder / f"{RECORDING}.json"
         n = 1
-        while not add_document(path, document) and json.loads(path.read_bytes()) != wanted:
+        while not add_document(path, document) and json.loads(read_plain(path)) != wanted:
             n += 1
             path = case.folder / f"{RECORDING}-{n}.json"
     return path

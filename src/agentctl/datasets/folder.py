@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agentctl.errors import DecodeError, UsageError
+from agentctl.errors import DecodeError, StoreError, UsageError
 from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference, Rerun
 from agentctl.records.rows import MemoryItem
 
@@ -23,10 +23,13 @@ def dataset_folder(base: Path, name: str) -> Path:
 
     Raises:
         UsageError: the name is no plain folder name.
+        StoreError: a link stands in its place.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"not a dataset name: {name!r}", hint="letters, digits, dots, dashes and underscores")
-    return base / name
+    folder = base / name
+    _require_plain_folder(folder)
+    return folder
 
 
 def example_object(example: Example) -> dict[str, object]:
@@ -142,12 +145,14 @@ def load_examples(path: Path) -> tuple[Example, ...]:
         DecodeError: a line is not an example; the message names it.
     """
     examples = []
+    if not path.is_file():
+        raise DecodeError(f"{path} is no plain file", hint="agentctl export makes them")
     for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
         if not line.strip():
             continue
         try:
             examples.append(example_of(json.loads(line)))
-        except (ValueError, DecodeError) as error:
+        except (ValueError, RecursionError, DecodeError) as error:
             raise DecodeError(
                 f"{path.name} line {number}: {error}", hint="mend or delete that line; nothing was written"
             ) from error
@@ -163,8 +168,18 @@ def merge(old: Sequence[Example], new: Iterable[Example]) -> tuple[tuple[Example
     return tuple(together.values()), len(together) - n_before
 
 
+def _require_plain_folder(folder: Path) -> None:
+    if folder.is_symlink():
+        raise StoreError(f"{folder} is a link, not a folder", hint="remove it, or give the folder itself: --output DIR")
+
+
 def write_atomically(path: Path, text: str) -> None:
-    """Writes a whole file or nothing: beside it first, then in its place."""
+    """Writes a whole file or nothing: beside it first, then in its place.
+
+    Raises:
+        StoreError: a link stands in the place of its folder.
+    """
+    _require_plain_folder(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -9,10 +9,12 @@ What does not take the lock is not kept out: an application that answers through
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -107,8 +109,11 @@ def _lock_file(database: Path, thread: str, holder: Holder, target: str) -> Iter
 def _locked(path: Path, target: str) -> int:
     """Returns the handle of the lock file that lies at the path now, locked."""
     while True:
-        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, _FILE_MODE)
+        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, _FILE_MODE)
         try:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+                raise OSError(errno.ELOOP, "another file stands in its place")
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(path, handle):
                 return handle
@@ -124,7 +129,7 @@ def _locked(path: Path, target: str) -> int:
 
 def _is_at(path: Path, handle: int) -> bool:
     try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
+        return os.path.samestat(path.lstat(), os.fstat(handle))
     except FileNotFoundError:
         return False
 

@@ -218,6 +218,8 @@ def _require_file(path: Path) -> None:
         raise _unreadable(path, error) from error
     if not found:
         raise _missing(path)
+    if not path.is_file():  # opening a pipe waits for whoever writes into it
+        raise _not_a_database(path)
     if path.suffix == ".pckl":
         raise _pickled(path)
 
