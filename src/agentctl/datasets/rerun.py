@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from agentctl.datasets.judging import problems_of
 from agentctl.datasets.messages import revive
 from agentctl.errors import UsageError
-from agentctl.experiments.experiment import memory_store
 from agentctl.experiments.judging.checks import parse_checks
+from agentctl.experiments.runs.memory import MemoryCopy
 from agentctl.experiments.runs.observed import Observed
 from agentctl.experiments.runs.reports import observe
 from agentctl.experiments.runs.running import Ended, Limits, RunJob, in_event_loop, run_all
@@ -111,7 +111,7 @@ def rerun(
             answers=tuple(revive(answer) for answer in (example.answers if answers is None else answers)),
         )
         restore(example, job.thread, url)
-        runnable = loaded.with_saver(None, memory_store(example.rerun.memory) if example.rerun.memory else None)
+        runnable = loaded.with_saver(None, MemoryCopy.of(example.rerun.memory).store if example.rerun.memory else None)
         with sandboxed(runnable):
             ended = _run(job, runnable, url, Desk(policy, recording.cursor(_EARLIER)), limits or Limits())
     observed = observe(ended)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from agentctl.experiments.runs.memory import MemoryCopy
 from agentctl.experiments.runs.observed import Check
 from agentctl.experiments.runs.resuming import Answers
 from agentctl.experiments.runs.running import Ended, Limits, RunJob, run_all
@@ -162,16 +163,16 @@ def run_jobs(
 
     items = experiment.source.memory() if experiment.memory is None else experiment.memory
 
+    memory = {job.thread: MemoryCopy.of(items) for job in jobs} if items or experiment.graph.store is not None else {}
+
     def graph_for(job: RunJob) -> Pregel[Any, Any, Any, Any]:
-        if not items and experiment.graph.store is None:
-            return experiment.graph
-        return copied(experiment.graph, store=memory_store(items))
+        return copied(experiment.graph, store=memory[job.thread].store) if memory else experiment.graph
 
     for job in jobs:
         for row in experiment.debug.writer.rows(job.thread, metadata=False)[:1]:
             ids_after(row.id)
     with sandboxed(experiment.graph):
-        return run_all(
+        all_ended = run_all(
             jobs,
             open_saver=lambda: open_saver(experiment.debug.url, schema=experiment.debug.schema),
             graph_for=graph_for,
@@ -180,13 +181,4 @@ def run_jobs(
             context=experiment.context,
             on_end=experiment.on_end,
         )
-
-
-def memory_store(items: Iterable[MemoryItem]) -> Any:
-    """Returns a new in-memory store that holds the items: one run's own, the source is not touched."""
-    from langgraph.store.memory import InMemoryStore
-
-    store = InMemoryStore()
-    for item in items:
-        store.put(item.namespace, item.key, dict(item.value))
-    return store
+    return tuple(replace(ended, memory=memory[ended.job.thread].writes()) if memory else ended for ended in all_ended)

@@ -55,6 +55,16 @@ class SideEffects:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryWrite:
+    """An item that a run changed in its copy of the memory store; `old` is None for a new one, `new` for one deleted."""
+
+    namespace: tuple[str, ...]
+    key: str
+    old: object
+    new: object
+
+
+@dataclass(frozen=True, slots=True)
 class RunReport:
     """One run. `failed` is the check's answer: True, False, or None while undecided or without a check.
 
@@ -77,6 +87,7 @@ class RunReport:
     model_ran: bool = False
     blocked_hint: str | None = None
     error_traceback: str | None = None
+    memory: tuple[MemoryWrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

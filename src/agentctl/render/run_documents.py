@@ -167,6 +167,10 @@ def run_object(run: RunReport) -> dict[str, object]:
         "interrupts": [dict(asked) for asked in run.interrupts],
         "waits_before": list(run.waits_before),
         "blocked_hint": run.blocked_hint,
+        "memory": [
+            {"namespace": list(write.namespace), "key": write.key, "old": write.old, "new": write.new}
+            for write in run.memory
+        ],
         "usage": {
             "model_calls": run.usage.model_calls,
             "input_tokens": run.usage.input_tokens,

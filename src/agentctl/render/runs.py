@@ -128,14 +128,22 @@ def run_lines(group: RunGroup, width: int) -> Iterable[RenderableType]:
     """Yields distinct outcomes with their counts: reply, error, what blocked, what was asked, and the flag to go on."""
     alike: dict[tuple[str, ...], list[RunReport]] = {}
     for run in group.runs:
-        alike.setdefault((*outcome(run), _way_on(run)), []).append(run)
-    for (label, text, style, way_on), runs in sorted(alike.items(), key=lambda each: -len(each[1])):
+        alike.setdefault((*outcome(run), _way_on(run), _memory_words(run)), []).append(run)
+    for (label, text, style, way_on, memory), runs in sorted(alike.items(), key=lambda each: -len(each[1])):
         times = f"{len(runs)}x " if len(group.runs) > 1 else ""
         asked = [line for question in runs[0].interrupts for line in _question_lines(question.get("value"))]
         for i, line in enumerate(asked if label == ASKS and asked else [text]):
             yield _row("" if i else label, cut(line if i else times + line, max(width - LABEL, 24)), style)
         if way_on:
             yield _row("", way_on)
+        if memory:
+            yield _row("memory", cut(memory, max(width - LABEL, 24)))
+
+
+def _memory_words(run: RunReport) -> str:
+    """Returns what a run wrote to its copy of the memory store: `puts orders/A1; deletes users/u-1/name`."""
+    written = [("deletes" if write.new is None else "puts", write) for write in run.memory]
+    return "; ".join(f"{verb} {'/'.join((*write.namespace, write.key))}" for verb, write in written)
 
 
 def _question_lines(value: object) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from agentctl.codec.messages import messages_in
@@ -52,6 +53,7 @@ def report_run(ended: Ended, check: Check | None, *, forced_end: bool = False) -
         model_ran=ended.usage.model_calls > 0,
         blocked_hint=ended.blocked_hint,
         error_traceback=ended.error_traceback,
+        memory=tuple(replace(write, old=inert(write.old), new=inert(write.new)) for write in ended.memory),
     )
 
 

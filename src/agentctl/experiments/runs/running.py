@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agentctl.experiments.runs.resuming import Answers, command_for
 from agentctl.experiments.runs.threads import DaemonThreads
-from agentctl.records.runs import RunStatus, ToolCallReport, Usage
+from agentctl.records.runs import MemoryWrite, RunStatus, ToolCallReport, Usage
 from agentctl.sandbox.gate import running
 from agentctl.sandbox.graph_copies import copied
 
@@ -77,7 +77,7 @@ class Ended:
 
     `values` are the final channel values; `next` the nodes that would run next; `waits_before` the same with the path
     of those inside a subgraph, where a breakpoint stopped the run; `interrupts` the LangGraph interrupts that wait for
-    an answer, each with the node that asks.
+    an answer, each with the node that asks; `memory` what it wrote to its copy of the memory store.
     """
 
     job: RunJob
@@ -93,6 +93,7 @@ class Ended:
     error: str | None = None
     error_traceback: str | None = None
     blocked_hint: str | None = None
+    memory: tuple[MemoryWrite, ...] = ()
 
 
 GraphFor = Callable[[RunJob], "Pregel[Any, Any, Any, Any]"]

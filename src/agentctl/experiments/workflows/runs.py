@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentctl.errors import NotFound, Refused, UsageError
-from agentctl.experiments.experiment import memory_store
 from agentctl.experiments.runs.graph_parts import tool_use
+from agentctl.experiments.runs.memory import MemoryCopy
 from agentctl.experiments.runs.reports import report_run
 from agentctl.experiments.runs.resuming import Answered, Answers, never, resume_by_id
 from agentctl.experiments.runs.running import Limits, Listener, RunJob, in_event_loop, run_all
@@ -358,8 +358,9 @@ def _go(
         ids_after(departure.head)
     sandboxed, store = workflow.tools == "sandbox", workflow.store
     graph = workflow.graph
-    if sandboxed and (graph.store is not None or workflow.memory):
-        graph = copied(graph, store=memory_store(workflow.memory))
+    memory = MemoryCopy.of(workflow.memory) if sandboxed and (graph.store is not None or workflow.memory) else None
+    if memory is not None:
+        graph = copied(graph, store=memory.store)
     before()
     own_memory = sandboxed or graph.store is not None
     with _sandbox(workflow.graph) if sandboxed else nullcontext():
@@ -374,6 +375,8 @@ def _go(
             on_cut=lambda job, calls: watch.on_cut(calls),
             open_memory=nullcontext if own_memory else lambda: open_memory(store.url, schema=store.schema),
         )
+    if memory is not None:
+        ended = replace(ended, memory=memory.writes())
     run, answered = report_run(ended, None), _answered(store, job.thread)
     return replace(run, interrupts=tuple(asked for asked in run.interrupts if asked["id"] not in answered))
 
