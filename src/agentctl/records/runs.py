@@ -56,7 +56,7 @@ class SideEffects:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWrite:
-    """An item that a run changed in its copy of the memory store; `old` is None for a new one, `new` for one deleted."""
+    """An item that a run changed in its copy of the memory store; `old` is None for a new one, `new` for a gone one."""
 
     namespace: tuple[str, ...]
     key: str
