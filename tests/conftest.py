@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.support.agent_server import AgentServer
+    from tests.support.postgres import EmptyDatabases
 
 _FOLDERS = ("CONFIG", "DATA", "STATE", "CACHE")
 _KEPT = frozenset({"AGENTCTL_PG_BIN"})
@@ -46,12 +47,18 @@ def postgres_url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def fresh_postgres_url(postgres_url: str) -> Iterator[str]:
-    """The URL of an empty database of its own, dropped after the test."""
-    from tests.support.postgres import new_database
+@pytest.fixture(scope="session")
+def empty_databases(postgres_url: str) -> EmptyDatabases:
+    """Lends empty databases of the server, of which each is used by many tests, one at a time."""
+    from tests.support.postgres import EmptyDatabases
 
-    with new_database(postgres_url) as url:
+    return EmptyDatabases(postgres_url)
+
+
+@pytest.fixture
+def fresh_postgres_url(empty_databases: EmptyDatabases) -> Iterator[str]:
+    """The URL of an empty database, the test's own until it ends."""
+    with empty_databases.lend() as url:
         yield url
 
 

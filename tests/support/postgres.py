@@ -28,6 +28,7 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
+from psycopg import sql
 
 _PR_SET_PDEATHSIG = 1
 _START_S = 60.0
@@ -38,9 +39,20 @@ _SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",
     "synchronous_commit": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "autovacuum": "off",
     "max_connections": "60",
     "shared_buffers": "64MB",
 }
+
+
+_END_CONNECTIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+_HAS_SETTINGS = """
+    SELECT 1 FROM pg_database d LEFT JOIN pg_db_role_setting s ON s.setdatabase = d.oid
+    WHERE datname = %s AND (s.setdatabase IS NOT NULL OR datacl IS NOT NULL)
+"""
+_SCHEMAS = r"SELECT nspname FROM pg_namespace WHERE nspname <> 'information_schema' AND nspname !~ '^pg_'"
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,43 @@ def new_database(server_url: str, *, like: str = "") -> Iterator[str]:
         connection.execute(f"CREATE DATABASE {name}{template}")
         yield server_url.replace("/postgres?", f"/{name}?")
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@dataclass
+class EmptyDatabases:
+    """Empty databases of a server, lent one after another: emptying one takes a third of what making one takes."""
+
+    server_url: str
+    _free: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def lend(self) -> Iterator[str]:
+        """Yields the URL of a database that is empty and nobody else's until the end."""
+        url = self._free.pop() if self._free else self._made()
+        yield url
+        if self._emptied(url):
+            self._free.append(url)
+
+    def _made(self) -> str:
+        name = f"test_{uuid4().hex}"
+        with psycopg.connect(self.server_url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.server_url.replace("/postgres?", f"/{name}?")
+
+    def _emptied(self, url: str) -> bool:
+        """Empties a database, or drops it where it was given settings of its own; returns whether it can be lent."""
+        name = database_name(url)
+        with psycopg.connect(self.server_url, autocommit=True) as connection:
+            connection.execute(_END_CONNECTIONS, (name,))
+            if connection.execute(_HAS_SETTINGS, (name,)).fetchone():
+                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+                return False
+        with psycopg.connect(url, autocommit=True) as connection:
+            for (schema,) in connection.execute(_SCHEMAS).fetchall():
+                connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(schema)))
+            connection.execute("CREATE SCHEMA public AUTHORIZATION pg_database_owner")
+            connection.execute("GRANT USAGE ON SCHEMA public TO PUBLIC")
+        return True
 
 
 def database_name(url: str) -> str:
