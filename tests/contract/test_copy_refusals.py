@@ -26,6 +26,7 @@ from agentctl.stores.base import CopyPlan, Reader, Writer
 from agentctl.stores.copying.execute import copy
 from agentctl.stores.copying.selection import for_copy, for_replay, for_resume
 from agentctl.stores.open import open_reader, open_writer
+from agentctl.stores.postgres.writer import PostgresWriter
 from agentctl.stores.sqlite.writer import SqliteTransaction, SqliteWriter
 from tests.catalog import CATALOG, run_case
 from tests.catalog.storage import VALUES
@@ -65,6 +66,10 @@ def whole(reader: Reader, as_thread: str = "copy", thread: str = THREAD) -> Copy
 
 
 def is_empty(writer: Writer) -> bool:
+    """Says whether nothing was left: in a file no row, in a database not even a table."""
+    if isinstance(writer, PostgresWriter):
+        with psycopg.connect(writer.url) as connection:
+            return connection.execute("SELECT to_regclass('checkpoints')").fetchone() == (None,)
     return not writer.heads() and not writer.namespaces("copy")
 
 

@@ -91,7 +91,7 @@ def _copy(
     require_copyable(opened.store_choice)
     found = opened.resolve()
     with (
-        target_store(opened, to, setup=not dry_run) as (writer, choice),
+        target_store(opened, to) as (writer, choice),
         at_one_moment(as_rows(opened.reader), [opened.thread]) as still,
     ):
         name = as_thread or free_names(writer, opened.thread, "copy", 1)[0]

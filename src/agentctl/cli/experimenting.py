@@ -91,8 +91,8 @@ def find_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphS
 
 
 @contextmanager
-def target_store(opened: Opened, to: str | None, *, setup: bool = True) -> Iterator[tuple[Writer, StoreChoice]]:
-    """Gives the store that copies go to, its tables made where they are missing and `setup` allows it.
+def target_store(opened: Opened, to: str | None) -> Iterator[tuple[Writer, StoreChoice]]:
+    """Gives the store that copies go to. Nothing is made before the first copy, so that a refused one leaves nothing.
 
     Raises:
         Refused: the store may only be read.
@@ -103,8 +103,6 @@ def target_store(opened: Opened, to: str | None, *, setup: bool = True) -> Itera
     with admitted(opened.env, opened.config, choice, "write"):
         writer = open_writer(choice.url, profile=choice.profile, schema=choice.schema)
         try:
-            if setup:
-                writer.setup()
             yield writer, choice
         finally:
             writer.close()

@@ -61,7 +61,6 @@ def copy(
     preflight.check_plans(reader, writer, plans)
     if dry_run:
         return tuple(_estimate(reader, writer, plan) for plan in plans)
-    writer.setup()
     progress = _Progress(sum(len(plan.picks) for plan in plans), on_progress)
     with (
         at_one_moment(reader, {plan.thread for plan in plans}) as still,
@@ -86,6 +85,7 @@ def _transaction(
     writer: Writer, origin: Origin
 ) -> AbstractContextManager[SqliteTransaction] | AbstractContextManager[PostgresTransaction]:
     if writer.info.kind == "sqlite":
+        writer.setup()  # which its transaction cannot take back; the tables of a database are made in the transaction
         return cast("SqliteWriter", writer).transaction()
     return cast("PostgresWriter", writer).transaction(origin.snapshot)
 

@@ -68,19 +68,35 @@ def create_missing_tables(connection: psycopg.Connection[TupleRow], schema: str 
         StoreError: The schema does not exist, or the tables that are there are older or newer than this version.
     """
     with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_SETUP_LOCK,))
-        name = _existing_schema(cursor, schema)
-        if _has_table(cursor, schema, "checkpoints"):
-            _require_current(cursor, schema)
-            return
-        for statement in _CREATE:
-            cursor.execute(sql.SQL(statement).format(sql.Identifier(name)))
-        cursor.execute(
-            sql.SQL("INSERT INTO {}.checkpoint_migrations (v) SELECT generate_series(0, %s)").format(
-                sql.Identifier(name)
-            ),
-            (NEWEST_KNOWN_MIGRATION,),
-        )
+        if are_tables_missing(cursor, schema):
+            create_tables(cursor, schema)
+
+
+def are_tables_missing(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> bool:
+    """Says whether there is no `checkpoints` table.
+
+    Raises:
+        StoreError: As `create_missing_tables`.
+    """
+    _existing_schema(cursor, schema)
+    if not _has_table(cursor, schema, "checkpoints"):
+        return True
+    _require_current(cursor, schema)
+    return False
+
+
+def create_tables(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> None:
+    """Creates the stock tables as part of a transaction, unless another one has made them since they were missed."""
+    cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_SETUP_LOCK,))
+    name = sql.Identifier(_existing_schema(cursor, schema))
+    if _has_table(cursor, schema, "checkpoints"):
+        return
+    for statement in _CREATE:
+        cursor.execute(sql.SQL(statement).format(name))
+    cursor.execute(
+        sql.SQL("INSERT INTO {}.checkpoint_migrations (v) SELECT generate_series(0, %s)").format(name),
+        (NEWEST_KNOWN_MIGRATION,),
+    )
 
 
 def _existing_schema(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> str:

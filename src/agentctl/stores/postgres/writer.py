@@ -22,7 +22,7 @@ from agentctl.stores.delegation import NoThreads, ReadsThrough
 from agentctl.stores.postgres.layout import Layout, find_layout
 from agentctl.stores.postgres.opening import ReadCursor, connection_text, store_error
 from agentctl.stores.postgres.reader import PostgresReader
-from agentctl.stores.postgres.schema import create_missing_tables
+from agentctl.stores.postgres.schema import are_tables_missing, create_missing_tables, create_tables
 from agentctl.stores.postgres.snapshots import Snapshot, same_database, statement_that_takes
 from agentctl.stores.urls import hide_password
 
@@ -81,6 +81,8 @@ class PostgresWriter(ReadsThrough):
     def transaction(self, snapshot: Snapshot | None = None) -> Iterator[PostgresTransaction]:
         """Yields one transaction with one snapshot, that ends with this block: committed where it ends well.
 
+        Tables that are missing are made in it, so that nothing is left of them where it does not.
+
         Args:
             snapshot: What to see of the database, where the snapshot is of the same one; None sees it as it is now.
 
@@ -93,11 +95,14 @@ class PostgresWriter(ReadsThrough):
                 with snapshot.errors_told():
                     if same_database(snapshot.connection, connection):
                         takes = statement_that_takes(snapshot)
+            is_new = not self._is_set_up and are_tables_missing(connection.cursor(), self.schema)
             stack.enter_context(connection.transaction())
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 if takes is not None:
                     cursor.execute(takes)
+                if is_new:
+                    create_tables(cursor, self.schema)
                 layout = find_layout(cursor, self.schema)
             yield PostgresTransaction(connection, layout, self.url, self.info)
 
