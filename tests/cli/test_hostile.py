@@ -24,13 +24,15 @@ HOSTILE = {
     "c1": "\x9b2J and \x9d0;owned\x9c",
     "clear": f"{ESC}c{ESC}[2J{ESC}[H",
     "bidi": "\u202egnp.exe\u202c \u2066x\u2069 \u200f",
+    "invisible": "pay\u200bload \u2060\ufeff\U000e0041\U000e0042",
     "newlines": "one\ntwo\r\nthree\tfour\rfive",
     "nul": "a\x00b\x07c\x08d",
     "markup": "[/foo] [red]x[/red] :smile: [link=http://x]y[/link]",
     "surrogate": "half \ud83d of it",
 }
 OBEYED = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2060\u2066-\u2069\ufeff\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
 )
 COMMANDS = (
     ("threads",),
@@ -68,7 +70,11 @@ def make(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [("colour", "title", "link", "c1", "clear"), ("bidi", "newlines", "nul", "markup", "surrogate"), ("unterminated",)],
+    [
+        ("colour", "title", "link", "c1", "clear"),
+        ("bidi", "invisible", "newlines", "nul", "markup", "surrogate"),
+        ("unterminated",),
+    ],
     ids=lambda names: names[0],
 )
 def test_nothing_that_a_terminal_would_obey_is_printed(cli: Cli, tmp_path: Path, names: tuple[str, ...]) -> None:
@@ -99,7 +105,7 @@ def test_markup_is_text(cli: Cli, tmp_path: Path) -> None:
 
 def test_json_keeps_every_character(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "hostile.sqlite"
-    for name in ("colour", "bidi", "newlines", "c1"):
+    for name in ("colour", "bidi", "invisible", "newlines", "c1"):
         path.unlink(missing_ok=True)
         make(path, HOSTILE[name])
         assert cli("show", "t", "--channel", "note", "--store", path, "--json").json["value"] == HOSTILE[name]

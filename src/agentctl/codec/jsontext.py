@@ -13,7 +13,18 @@ from pathlib import PurePath
 
 from agentctl.records.absent import ABSENT
 
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff\ud800-\udfff]")
+MISLEADING = (
+    "\x7f-\x9f"  # controls
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # directions
+    "\u00ad\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"  # invisible
+    "\u2028\u2029"  # line ends
+    "\ud800-\udfff"  # halves of characters
+)
+"""Characters, for a class of a regular expression, that a terminal obeys or that make a text look like another one.
+
+The joiners U+200C and U+200D are not among them: Persian, Indic scripts and emoji are spelled with them.
+"""
+_UNSAFE = re.compile(f"[{MISLEADING}]")
 
 _TIME_WIDTH = len("2026-11-30T03:12:00.000000")
 
@@ -77,4 +88,4 @@ def dumps(value: object, *, indent: int | None = None) -> str:
     text = json.dumps(
         jsonable(value), ensure_ascii=False, allow_nan=False, indent=indent, separators=None if indent else (", ", ": ")
     )
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text)

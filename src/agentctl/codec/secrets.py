@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-_URL_PASSWORD = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*):[^\s@/]+@", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"(?P<head>(?<=[a-z0-9+.-])://[^\s:/@]*):[^\s@/]+@", re.IGNORECASE)
 _SECRET_NAME = re.compile(
     r"(?:^|[_\-.])(?:(?:api|access|private)[_-]?key|secret|password|passwd|pwd|token|jwt|cookie|authorization|auth"
     r"|credential)s?(?:$|[_\-.])",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from agentctl.codec.jsontext import MISLEADING
+
 _ESCAPES = re.compile(
     r"\x1b\][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # operating system commands: titles, links, clipboard
     r"|\x1b[PX^_][^\x1b\x9c]*(?:\x1b\\|\x9c)"  # device control and other strings
@@ -11,16 +13,14 @@ _ESCAPES = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]?"
     r"|\x1b[ -/]*[0-~]?"
 )
-_CONTROLS = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+_CONTROLS = re.compile(rf"[\x00-\x08\x0b-\x1f{MISLEADING}]")
 
 
 def clean(text: str, *, keep_newlines: bool = False) -> str:
     """Returns `text` without escape sequences and control characters.
 
     Tabs and newlines become single spaces, unless `keep_newlines`, which keeps both. Other control characters, lone
-    surrogates and invisible direction marks show as U+FFFD, so that nobody is misled by what is not there.
+    surrogates, direction marks and invisible characters show as U+FFFD, so that nobody is misled by what is not there.
     """
     if text.isprintable():  # then there is nothing of the kind, and long lists are printed much faster
         return text
