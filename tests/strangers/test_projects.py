@@ -45,7 +45,7 @@ def test_a_fork_with_another_answer_comes_to_another_end(project: Project, graph
     assert project.world() == []
 
 
-@pytest.mark.parametrize("graph", ["inside", "handoff"])
+@pytest.mark.parametrize("graph", ["handoff"])
 def test_a_diagnosis_finds_the_answer_that_was_the_cause(project: Project, graph: str) -> None:
     project.record(graph)
     wanted = ("--check", "reply contains refunded", "--answer", DELIVERED, "-n", "5", "--trust-rest")
@@ -53,6 +53,14 @@ def test_a_diagnosis_finds_the_answer_that_was_the_cause(project: Project, graph
     assert done.code == 0, done.out
     assert done.json["verdict"] == "tool_data"
     assert done.json["side_effects"]["escaped"] == done.json["side_effects"]["blocked"] == 0
+    assert project.world() == []
+
+
+def test_a_call_inside_synchronous_middleware_is_blocked_like_any_other(project: Project) -> None:
+    project.record("keyed")
+    done = project("replay", "t@root", "--tools", "sandbox", graph="keyed")
+    (run,) = done.json["runs"]
+    assert (done.code, run["status"], run["tool_calls"][0]["name"]) == (5, "blocked", "lookup_order")
     assert project.world() == []
 
 

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentctl.records.starters import Starter, StarterTool
 from agentctl.sandbox.starting.examples import example_of
 from agentctl.sandbox.starting.literals import literal
+from agentctl.sandbox.starting.source import source_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -21,7 +23,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_literal_is_the_value(value: Any) -> None:
     assert ast.literal_eval(literal(value)) == value
 
@@ -55,3 +57,12 @@ def test_a_long_example_keeps_its_shape() -> None:
     assert isinstance(value, dict)
     assert [row["id"] for row in value["rows"]] == [0, 1, 2]
     assert value["rows"][0]["text"] == "t" * 200 + "..."
+
+
+@pytest.mark.parametrize("text", ["x\nBROKEN_OUT = 1", 'x"""\nBROKEN_OUT = 1\n"""', "x\x0c\u2028\rBROKEN_OUT = 1"])
+def test_no_text_of_a_thread_becomes_code(text: str) -> None:
+    schema = {"properties": {text: {"type": "string", "enum": [text]}}, "required": [text], "title": text}
+    tool = StarterTool(text, text, schema, "write", "recorded", {text: [text]}, (text,))
+    source = source_of(Starter("graph.py:graph", text, (tool, tool), (), ()))
+    assigned = [node.targets for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assign)]
+    assert [target.id for (target,) in assigned if isinstance(target, ast.Name)] == ["registry"]

@@ -3,7 +3,7 @@
 import os
 
 from langchain.agents import create_agent
-from langchain.agents.middleware import wrap_tool_call
+from langchain.agents.middleware import wrap_model_call, wrap_tool_call
 from langchain_core.tools import tool
 
 from .model import Model
@@ -30,4 +30,9 @@ def signed(request, handler):
     return message.model_copy(update={"additional_kwargs": {"signed_with": KEY}})
 
 
-graph = create_agent(Model(), tools=[lookup_order, issue_refund], middleware=[signed])
+@wrap_model_call
+def asked_once(request, handler):
+    return handler(request)
+
+
+graph = create_agent(Model(), tools=[lookup_order, issue_refund], middleware=[signed, asked_once])

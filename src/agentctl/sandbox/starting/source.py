@@ -29,8 +29,17 @@ def _head(starter: Starter) -> str:
     return (
         '"""Sandbox tools, a start: each answers with what a thread recorded.\n\n'
         "Check every effect, and every answer: examples hold what the threads held, without\n"
-        f'secrets of known names and shapes. Then: agentctl sandbox check {starter.workflow}\n"""'
+        f'secrets of known names and shapes. Then: agentctl sandbox check{_named(starter)}\n"""'
     )
+
+
+def _named(starter: Starter) -> str:
+    return f" {starter.workflow}" if re.fullmatch(r"[\w.-]+", starter.workflow) else ""
+
+
+def _in_comment(text: str) -> str:
+    """Returns a text that cannot end the comment it is in, whatever a stored row put into it."""
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def _imports(signatures: list[Signature | None], starter: Starter) -> str:
@@ -75,7 +84,7 @@ def _tool(name: str, tool: StarterTool, signature: Signature | None) -> Iterator
     yield f'    """Answers in place of {name}."""'
     yield from _body(tool)
     yield "\n"
-    yield from (f"# {note}" for note in tool.notes)
+    yield from (f"# {_in_comment(note)}" for note in tool.notes)
     yield _CHECK
     yield from _registration(name, tool, has_schema=signature is None)
 
