@@ -17,6 +17,7 @@ import yaml
 from agentctl.cli.env import Env
 from agentctl.cli.main import main
 from agentctl.stores import open as opening
+from tests.support import shop
 from tests.support.cli import AGENT, ASKING, CHECK, EDITED, PATCH, Cli, hours_later
 from tests.test_docs import check
 
@@ -37,6 +38,7 @@ COMMANDS = (
     ("fork", f"locked::{AGENT}", "--patch", PATCH, "--no-run"),
     ("diagnose", f"locked::{AGENT}", "--check", CHECK),
     ("export", f"locked::{AGENT}", "--dataset", "refunds", "--check", CHECK, "--dry-run"),
+    ("sandbox", "init", "--graph", f"{shop.__file__}:agent", "--store", "locked.sqlite"),
     ("resume", f"locked::{ASKING}", "--value", "true"),
     ("run", "refunds", "--thread", f"locked::{AGENT}", "--tools", "production", "--dry-run", "--input", "{}"),
 )

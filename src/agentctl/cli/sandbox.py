@@ -106,6 +106,8 @@ def init(
     ] = None,
     env_var: options.EnvVar = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file where it is there.")] = False,
+    ticket: options.Ticket = None,
+    reason: options.Reason = None,
     as_json: options.Json = False,
 ) -> None:
     """Write a starter registry for a graph that has none: its tools' schemas, answering with recorded results.

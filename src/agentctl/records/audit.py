@@ -118,8 +118,8 @@ class Verification:
 
     @property
     def anchor(self) -> str:
-        """The text that, kept elsewhere, lets a later check notice that the log was cut or written anew."""
-        return f"{self.n_entries}:{self.head}" if self.head else ""
+        """What, kept elsewhere, lets a later check notice that the log was cut or written anew; '' for no whole log."""
+        return f"{self.n_entries}:{self.head}" if self.head and not self.faults else ""
 
 
 @dataclass(frozen=True, slots=True)
