@@ -181,6 +181,18 @@ def test_the_writes_of_one_of_two_parallel_nodes_are_missed(rows: Rows) -> None:
     assert only(found, "writes_missing").cause.startswith("left ran from ")
 
 
+def test_writes_that_only_metadata_tells_of_are_those_of_an_old_version(rows: Rows) -> None:
+    rows.run("linear", "old")
+    rows.sql("DELETE FROM {writes} WHERE thread_id = ?", "old")
+    ids = rows.ids("old")
+    for id, node in zip(ids, ("__start__", None, "collect", "decide", "answer"), strict=True):
+        rows.metadata("old", id, lambda found, node=node: found.update(writes={node: {}} if node else None))
+
+    assert "writes_missing" not in codes(examine(rows, "old"))
+    rows.metadata("old", ids[3], lambda found: found.update(writes=None))
+    assert only(examine(rows, "old"), "writes_missing").checkpoint == ids[2]
+
+
 def test_durability_async_stores_a_join_that_was_not_complete(rows: Rows) -> None:
     graph = CATALOG["uneven join"].build(rows.saver)
     found: list[set[str]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -88,7 +88,8 @@ def writes_missing(visit: Visit) -> Findings:
     """Nodes that ran by their versions, and left no writes on the checkpoint they ran from.
 
     A run with durability "exit" stores one checkpoint for all of its steps, or for its only step, and no writes: it
-    cannot be told from a lost write where it made one step alone and nothing else of the step is stored.
+    cannot be told from a lost write where it made one step alone and nothing else of the step is stored. LangGraph
+    before 0.5 told in metadata what a step wrote, and its oldest savers nowhere else.
     """
     parent = visit.ran_from_parent
     if parent is None:
@@ -102,10 +103,17 @@ def writes_missing(visit: Visit) -> Findings:
         for node, versions in seen.items()
         if node not in NOT_NODES and versions and parent.versions_seen.get(node) != versions
     )
-    lost = [node for node in ran if node not in stored]
+    told = () if parent.writes.step else {*_told(visit.row), *_told(parent.row)}
+    lost = [node for node in ran if node not in stored and node not in told]
     if lost and (parent.writes.step or parent.each_step):
         cause = f"{', '.join(lost)} ran from {parent.row.id[-8:]}, and nothing that it wrote is stored there"
         yield Finding("writes_missing", parent.row.id, cause, visit.site.show(visit.row.id), parent.row.id)
+
+
+def _told(row: CheckpointRow) -> Collection[str]:
+    """Returns the nodes of which metadata tells what they wrote; that of an input is told of `__start__`."""
+    writes = row.metadata.get("writes")
+    return writes.keys() if isinstance(writes, Mapping) else ()
 
 
 def join_wrong(visit: Visit) -> Findings:
