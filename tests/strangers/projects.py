@@ -19,6 +19,7 @@ SPECS = {
     "keyed": "graph",
     "inside": "make",
     "lazy": "builder",
+    "lazynode": "builder",
     "handoff": "make",
     "workflow": "graph",
     "nested": "make",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentctl.testing import run_cli
 from tests.strangers.projects import SPECS, Project
 
 DELIVERED = 'lookup_order={"order_id": "A1", "status": "delivered"}'
@@ -37,12 +38,23 @@ def test_a_replay_is_answered_by_the_recording_alone(project: Project, graph: st
 @pytest.mark.parametrize("graph", [name for name in SPECS if name != "workflow"])
 def test_a_fork_with_another_answer_comes_to_another_end(project: Project, graph: str) -> None:
     project.record(graph)
-    form = ("--answer", DELIVERED) if graph in ("handoff", "deep") else ("--patch", 'lookup_order:status="delivered"')
+    form = (
+        ("--answer", DELIVERED)
+        if graph in ("handoff", "lazynode", "deep")
+        else ("--patch", 'lookup_order:status="delivered"')
+    )
     done = project("fork", "t", *form, graph=graph)
     assert done.code == 0, done.out
     assert done.json["runs"][0]["reply"].endswith("No refund is due.")
     assert served(done.json) <= {"answered", "state"}
     assert project.world() == []
+
+
+def test_what_a_tool_wrote_beside_its_message_is_there_also_where_a_node_builds_its_tool_node(project: Project) -> None:
+    project.record("lazynode")
+    assert project("replay", "t@root", graph="lazynode").code == 0
+    shown = run_cli("show", "debug::t.replay-1", "--json", cwd=project.folder)
+    assert shown.json["values"]["status"] == "lost", shown.out[-800:]
 
 
 @pytest.mark.parametrize("graph", ["handoff"])

@@ -26,8 +26,8 @@ class Call:
         id: The model's call id, or None for a call made directly in a node.
         ns: Checkpoint namespace of the graph that makes the call, '' for the root.
         tool: The tool that would run, or None for a name that no tool has.
-        by_tool_node: Whether a ToolNode makes the call, which takes what the tool gives for the graph; else code of the
-            application does and uses the result itself.
+        by_tool_node: Whether what the tool gives is taken for the graph: a ToolNode makes the call, or the tool says
+            that it gives a Command, which code hands on too. Else code of the application uses the result itself.
         static_targets: Nodes that the ToolNode always leads to by plain edges; None where it also routes by condition.
         caller: Namespace of the task that makes the call, its own id last; '' where it is not known.
     """

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any, Final
 from agentctl.sandbox import threads
 from agentctl.sandbox.answers import Desk, Ticket
 from agentctl.sandbox.calls import Call, CallBlocked
-from agentctl.sandbox.toolnodes import caller_of, model_args, namespace_of, rejection, with_injected
+from agentctl.sandbox.toolnodes import (
+    caller_of,
+    model_args,
+    namespace_of,
+    rejection,
+    returns_command,
+    with_injected,
+)
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -314,7 +321,8 @@ def _call(tool: BaseTool, tool_input: object, call_id: str | None, kwargs: Mappi
     if frame is not None and frame.tool is tool and not frame.used:
         frame.used = True
         return Call(tool.name, frame.args, frame.id, ns, tool, True, frame.static_targets, caller)
-    return Call(tool.name, model_args(tool, tool_input), call_id, ns, tool, caller=caller)
+    args = model_args(tool, tool_input)
+    return Call(tool.name, args, call_id, ns, tool, by_tool_node=returns_command(tool), caller=caller)
 
 
 def _lost(tool: BaseTool, tool_input: object, call_id: str | None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_origin
 
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
@@ -65,8 +65,20 @@ def model_args(tool: BaseTool, tool_input: object) -> dict[str, object]:
 
 def returns_text(tool: BaseTool | None) -> bool:
     """Returns whether a tool's function says that it returns text."""
+    return _returned(tool) in (str, "str")
+
+
+def returns_command(tool: BaseTool | None) -> bool:
+    """Returns whether a tool's function says that it returns a Command, of whatever nodes."""
+    from langgraph.types import Command
+
+    said = _returned(tool)
+    return get_origin(said) is Command or said is Command or (isinstance(said, str) and said.startswith("Command"))
+
+
+def _returned(tool: BaseTool | None) -> object:
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
-    return getattr(function, "__annotations__", {}).get("return") in (str, "str")
+    return getattr(function, "__annotations__", {}).get("return")
 
 
 def with_injected(tool: BaseTool, args: Mapping[str, object], tool_input: object) -> dict[str, object]:
