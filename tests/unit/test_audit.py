@@ -227,6 +227,46 @@ def test_what_was_logged_is_read_back(tmp_path: Path) -> None:
     assert len(lines_of(folder)) == 3
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("at", "2026-11-30"),
+        ("at", "soon"),
+        ("event", "closed"),
+        ("command", "show"),
+        ("user", None),
+        ("store", None),
+        ("ticket", None),
+    ],
+)
+def test_a_line_that_says_what_no_command_logs_is_counted(tmp_path: Path, field: str, value: object) -> None:
+    good: dict[str, object] = {
+        "event": "opened",
+        "at": "2026-11-30T03:12:00Z",
+        "user": "u",
+        "host": "h",
+        "command": ["size"],
+        "profile": "prod",
+        "store": "x",
+        "use": "read",
+        "ticket": "",
+        "reason": "",
+    }
+    folder = tmp_path / "audit"
+    append(folder, good)
+    append(folder, {key: item for key, item in good.items() if key != field} | ({field: value} if value else {}))
+    accesses, n_damaged = read_accesses(folder)
+    assert (len(accesses), n_damaged) == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["", "[" * 100_000, '{"n": -1, "hash": "", "n_bytes": 0}', '{"n": 1}', "7"])
+def test_a_head_that_is_none_is_found_and_nothing_is_added(folder: Path, text: str) -> None:
+    (folder / HEAD).write_text(text)
+    assert found(folder) == [("damaged", None)]
+    with pytest.raises(StoreError, match=r"its head\.json is damaged"):
+        append(folder, {"text": "x"})
+
+
 def test_lines_that_cannot_be_read_are_counted(folder: Path) -> None:
     put(folder, [b"noise\n", *lines_of(folder)])
     assert read_accesses(folder) == ((), 6)

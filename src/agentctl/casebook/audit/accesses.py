@@ -106,6 +106,8 @@ def read_accesses(folder: Path) -> tuple[tuple[Access, ...], int]:
 def _take(line: Line, found: dict[int, Access]) -> None:
     fields = line.fields
     at = datetime.fromisoformat(str(fields["at"]))
+    if at.tzinfo is None:
+        raise ValueError("no UTC time")
     if fields["event"] == _OPENED:
         found[line.n] = _access(line.n, at, fields)
         return
@@ -135,7 +137,7 @@ def _touched(fields: Mapping[str, object]) -> Touched:
         _texts(fields["checkpoints"]),
         int(str(fields["n_threads"])),
         int(str(fields["n_checkpoints"])),
-        {str(kind): int(n) for kind, n in rows.items()},
+        {str(kind): int(str(n)) for kind, n in rows.items()},
     )
 
 

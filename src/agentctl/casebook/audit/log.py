@@ -72,9 +72,9 @@ def read_head(folder: Path) -> Head | None:
         n, found, n_bytes = document["n"], document["hash"], document["n_bytes"]
     except FileNotFoundError:
         return None
-    except (KeyError, TypeError) as error:
-        raise ValueError(str(error)) from error
-    if not (isinstance(n, int) and isinstance(found, str) and isinstance(n_bytes, int)):
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError("not the head of a log") from error
+    if not (isinstance(n, int) and isinstance(found, str) and isinstance(n_bytes, int)) or min(n, n_bytes) < 0:
         raise ValueError("not the head of a log")
     return Head(n, found, n_bytes)
 
