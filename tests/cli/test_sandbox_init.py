@@ -155,6 +155,12 @@ def test_a_file_that_is_there_stays_unless_it_may_be_replaced(tmp_path: Path) ->
     assert sorted(each.name for each in tmp_path.iterdir()) == ["sandbox_tools.py", "shop.py"]
 
 
+def test_a_graph_of_langgraph_json_is_known_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "langgraph.json").write_text('{"dependencies": ["."], "graphs": {"orders": "./shop.py:graph"}}')
+    done = project(tmp_path)("init", "--json")
+    assert (done.code, done.json["workflow"], done.json["graph"]) == (0, "orders", "shop.py:graph")
+
+
 def test_a_graph_without_tools_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     done = project(tmp_path)("init", "--graph", "shop.py:bare")
     assert done.code == 2

@@ -102,7 +102,7 @@ def init(
     output: Annotated[str, typer.Option("--output", metavar="FILE", help="The file to write.")] = "sandbox_tools.py",
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="WORKFLOW", help="Name of the workflow; else that of the graph's file."),
+        typer.Option("--name", metavar="WORKFLOW", help="Name of the workflow; else that of the graph or its file."),
     ] = None,
     env_var: options.EnvVar = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file where it is there.")] = False,
@@ -130,21 +130,20 @@ def init(
     from agentctl.sandbox.starting.source import source_of
     from agentctl.sandbox.starting.starter import starter_of
 
-    if graph is None:
-        raise UsageError("which graph?", hint="agentctl sandbox init --graph path.py:attr")
     config = load_config(env.cwd, env.environ)
+    choice = config.graph_for({}, graph)
     file = env.cwd / Path(output).expanduser()
     require_free(file, force=force)
-    spec = parse_spec(graph, cwd=env.cwd)
+    spec = parse_spec(choice.graph, cwd=env.cwd)
     with redirect_stdout(env.stderr):
-        found = load_found(graph, env=parse_env(env_var or ()), cwd=env.cwd)
+        found = load_found(choice.graph, env=parse_env(env_var or ()), cwd=env.cwd)
     base = config.file.parent if config.file else env.cwd
     starter = starter_of(
         found,
         _recordings(env, store, schema, threads or ()),
-        graph=f"{_relative(spec.file, base)}:{spec.attr}" if spec.file else graph,
-        workflow=name or (spec.file.stem if spec.file else spec.module.rpartition(".")[2]),
-        spec=graph,
+        graph=f"{_relative(spec.file, base)}:{spec.attr}" if spec.file else choice.graph,
+        workflow=name or (choice.name if ":" not in choice.name else (spec.file or Path(spec.module)).stem),
+        spec=choice.graph,
     )
     write_whole(file, source_of(starter), force=force)
     lines = starters.config_lines(starter, f"{_relative(file.resolve(), base)}:registry")

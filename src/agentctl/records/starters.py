@@ -43,7 +43,7 @@ class Starter:
         graph: Spec of the graph, as agentctl.yaml would have it.
         workflow: Name for the workflow.
         tools: In the order that the graph holds them.
-        left_out: Names of its tools that are known to touch graph state alone, or to run nothing.
+        left_out: Names of its tools that need no stub: known to touch graph state alone, or to run nothing.
         threads: Threads that were read for results.
         is_complete: Whether all of the graph was looked through.
     """

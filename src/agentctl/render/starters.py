@@ -31,7 +31,7 @@ def human(starter: Starter, file: str, lines: Sequence[str], width: int) -> Iter
     yield from grid(_COLUMNS, [(tool.name, tool.effect, _answer(tool.answers_with)) for tool in starter.tools], width)
     yield ""
     if starter.left_out:
-        yield f"left out, state alone: {clean(', '.join(starter.left_out))}"
+        yield f"left out, they need no stub: {clean(', '.join(starter.left_out))}"
     yield f"{count(len(starter.tools), 'tool')} in {clean(file)}, {count(len(starter.threads), 'thread')} read"
     yield ""
     yield "add to agentctl.yaml:"
