@@ -143,6 +143,18 @@ def test_a_python_graph_runs_from_versions_that_are_numbers(tmp_path: Path) -> N
     assert {type(version) for version in stored.channel_versions.values()} <= {int, float}
 
 
+def test_a_changed_result_is_refused_where_python_takes_the_writes_of_javascript_for_none(tmp_path: Path) -> None:
+    source = str(tmp_path / "js.sqlite")
+    js.fill(source, js.chat())
+    with experiment_on(source, _graph(), tmp_path / "debug.sqlite") as experiment:
+        target = Target(THREAD, js.id_of(2), store=source, profile="prod")
+        with pytest.raises(Refused, match="not those of tools to this graph") as refused:
+            fork(experiment, target, parse_forms(answer=['look="other"']))
+        assert not experiment.debug.writer.heads()
+    assert refused.value.hint is not None
+    assert refused.value.hint.endswith(f"agentctl fork prod::js@{js.id_of(2)} --stub TOOL=JSON")
+
+
 def test_a_run_on_postgres_from_versions_that_are_numbers_is_refused(tmp_path: Path, fresh_postgres_url: str) -> None:
     source = str(tmp_path / "js.sqlite")
     js.fill(source, js.chat())

@@ -5,6 +5,7 @@ Nothing of the step runs again, but for tasks whose own code asked for a changed
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from agentctl.experiments.forking.point import Point
 from agentctl.experiments.forking.results import Rows, pending_rows, recorded_rows, substitutes, task_rows
 from agentctl.experiments.forking.scratch import Scratch, scratch_copy
 from agentctl.experiments.forking.state_values import replacement
+from agentctl.records.copies import command
 from agentctl.records.threads import UNKNOWN, Task
 from agentctl.revisions.shortids import match_id
 from agentctl.stores.base import CopyPlan
@@ -171,10 +173,30 @@ def _after(given: Given, plan: CopyPlan, left: tuple[str, ...]) -> tuple[tuple[s
     if given.target.ns:
         return left or _recorded_next(given), None
     with scratch_copy(given.source, plan, given.experiment.graph) as scratch:
+        state = scratch.state()
+        _require_finished(given, state, left)
         if left:
-            return left, scratch.state()
+            return left, state
         settled = scratch.settle()
         return tuple(settled.next), settled
+
+
+def _require_finished(given: Given, state: StateSnapshot, left: tuple[str, ...]) -> None:
+    """Refuses stored writes that LangGraph takes for those of no task: it would run their nodes again beside them.
+
+    Writes belong to a task by an id that is made of the checkpoint, the node and what made it run. LangGraph.js makes
+    other ids than Python, and a node that another channel leads to now has another one.
+    """
+    again = Counter(state.next) - Counter(name.partition("|")[0] for name in left)
+    if again:
+        target = given.target
+        raise Refused(
+            f"the writes stored on checkpoint {target.id} are not those of {', '.join(sorted(again))} to this graph:"
+            " their task ids are of LangGraph.js or of another version of it, so it would run again beside a changed"
+            " result",
+            hint="let it run again and give the tool's result to it: "
+            + command("fork", target.place.target, "--stub", "TOOL=JSON"),
+        )
 
 
 def _recorded_next(given: Given) -> tuple[str, ...]:
