@@ -105,8 +105,9 @@ def check_values(
     notes: list[str] = []
 
     def check(ns: str, id: str, what: str, stored: Stored, graph: Graph) -> None:
-        revival = revivals.setdefault(ns, Revival(serializer_of(graph, serde)))
-        losses = list(revival.losses(stored))
+        if ns not in revivals:
+            revivals[ns] = Revival(serializer_of(graph, serde))
+        losses = list(revivals[ns].losses(stored))
         if losses:
             raise _refused_value(point, ns, id, what, losses)
 

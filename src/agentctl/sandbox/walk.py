@@ -73,8 +73,11 @@ class Found:
         return (tool for found in self.tool_nodes for tool in found.node.tools_by_name.values())
 
 
+@functools.lru_cache(maxsize=8)
 def walk(graph: Pregel[Any, Any, Any, Any]) -> Found:
     """Returns the tools, ToolNodes and models that a compiled graph can reach without being run.
+
+    One graph is walked once, however many parts of a command ask.
 
     It goes through nodes, subgraphs, closures, the globals that functions name, and attributes of the application's own
     objects. What is built while the graph runs, and plain functions that are no tools, it cannot see.
