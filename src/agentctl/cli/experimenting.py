@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from agentctl.cli.admission import admitted
 from agentctl.cli.grouped import FormOptions, RunOptions
 from agentctl.cli.opening import Opened
 from agentctl.cli.output import say
+from agentctl.codec import jsontext
 from agentctl.config.stores import require_copyable
 from agentctl.errors import UsageError
 from agentctl.records.runs import Plan, RunGroup, SideEffects
@@ -239,7 +239,7 @@ def read_json(text: str, cwd: Path, flag: str) -> object:
         UsageError: no such file, or not JSON.
     """
     try:
-        return json.loads((cwd / text[1:]).read_text("utf-8") if text.startswith("@") else text)
+        return jsontext.parse((cwd / text[1:]).read_text("utf-8") if text.startswith("@") else text)
     except OSError as error:
         raise UsageError(f"{flag} {text}: {error.strerror}") from error
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from agentctl.cli.experimenting import find_graph
 from agentctl.cli.grouped import RunOptions, Where, expanded
 from agentctl.cli.opening import Opened, Stores, open_in, open_target
 from agentctl.cli.output import Answer, emit, say
+from agentctl.codec import jsontext
 from agentctl.errors import AgentctlError, Refused, UsageError
 from agentctl.records.datasets import BadResult, Example, ExportReport
 from agentctl.render import export as rendering
@@ -217,7 +217,7 @@ def _read_expected(path: Path) -> str | dict[str, object]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--expect @{path.name} cannot be read: {error}") from error
     try:
-        value = json.loads(text)
+        value = jsontext.parse(text)
     except ValueError:
         return text.strip()
     return value if isinstance(value, dict) else value if isinstance(value, str) else text.strip()

@@ -64,6 +64,12 @@ def _run(argv: list[str], env: Env) -> int:
         full = StoreError(f"cannot write: {error.strerror}", hint="make room where the output or the debug store goes")
         fail(replace(env, as_json=False), full)
         return full.exit_code
+    except UnicodeEncodeError as error:
+        if not any("\ud800" <= letter <= "\udfff" for word in argv for letter in word):
+            fail_internal(env, error)
+            return OUR_BUG
+        fail(env, UsageError("the command line is not UTF-8", hint="ids and names are text; a file may be renamed"))
+        return UsageError.exit_code
     except SystemExit as error:
         ended = GraphFailed(f"the code that was run ended the command: SystemExit: {error.code}")
         fail(env, ended)

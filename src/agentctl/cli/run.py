@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from agentctl.cli.admission import admitted
 from agentctl.cli.env import Env
 from agentctl.cli.grouped import WorkflowOptions, expanded
 from agentctl.cli.workflows import Following, read_tools, workflow, workflow_store
+from agentctl.codec import jsontext
 from agentctl.config.load import Config, load_config
 from agentctl.config.profiles import DEBUG
 from agentctl.config.stores import StoreChoice
@@ -176,7 +176,7 @@ def _read_input(env: Env, text: str | None) -> object:
             why = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise NotFound(f"{where}: {why}", hint=_INPUT_HINT) from error
     try:
-        value: object = json.loads(text)
+        value: object = jsontext.parse(text)
     except ValueError as error:
         raise UsageError(f"{where}: not JSON: {error}", hint=_INPUT_HINT) from error
     if value is None:

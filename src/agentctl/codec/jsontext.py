@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from pathlib import PurePath
+from typing import Any
 
 from agentctl.records.absent import ABSENT
 
@@ -27,6 +28,42 @@ The joiners U+200C and U+200D are not among them: Persian, Indic scripts and emo
 _UNSAFE = re.compile(f"[{MISLEADING}]")
 
 _TIME_WIDTH = len("2026-11-30T03:12:00.000000")
+
+
+MAX_DEPTH = 200
+"""How deeply a value in a JSON text may be nested: what goes through such values calls itself."""
+
+
+def parse(text: str | bytes) -> Any:
+    """Returns the value of a JSON text, of whoever wrote it.
+
+    Raises:
+        ValueError: It is no JSON, an integer has more than 4,300 digits, or it is nested deeper than MAX_DEPTH.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if isinstance(value, list | dict) and _is_deep(value, text):
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def _is_deep(value: object, text: str | bytes) -> bool:
+    opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    if opened <= MAX_DEPTH:
+        return False
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for each in level
+            for item in (each.values() if isinstance(each, dict) else each if isinstance(each, list) else ())
+            if isinstance(item, list | dict)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def timestamp(at: datetime | None) -> str | None:

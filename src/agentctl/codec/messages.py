@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, cast
 
+from agentctl.codec import jsontext
 from agentctl.codec.inert import TYPE
 from agentctl.records.messages import Message, Role, ToolCall
 
@@ -176,7 +177,7 @@ def _parsed(arguments: object) -> tuple[object, bool]:
     if not isinstance(arguments, str):
         return arguments, isinstance(arguments, Mapping)
     try:
-        parsed = json.loads(arguments or "{}")
+        parsed = jsontext.parse(arguments or "{}")
     except ValueError:
         return arguments, False
     return (parsed, True) if isinstance(parsed, dict) else (arguments, False)

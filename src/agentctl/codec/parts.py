@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]
 
+from agentctl.codec import jsontext
 from agentctl.codec.encryption import decrypted
 from agentctl.codec.packed import last_items, split_map
 from agentctl.codec.tree import DELTA_SNAPSHOT, NUMPY_ARRAY
@@ -136,7 +137,7 @@ def _is_map(data: bytes) -> bool:
 
 def _loaded(data: bytes) -> object:
     try:
-        return json.loads(data)
+        return jsontext.parse(data)
     except (ValueError, RecursionError) as error:
         raise DecodeError(f"the JSON value is damaged: {error}") from error
 

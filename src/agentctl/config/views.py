@@ -90,7 +90,7 @@ def _expression(section: Section, key: str) -> str:
         raise section.error(key, "is missing: a JMESPath", hint="such as order.status")
     try:
         parsed = jmespath.compile(text).parsed
-    except JMESPathError as error:
+    except (JMESPathError, RecursionError) as error:
         raise section.error(key, f"is no JMESPath: {' '.join(str(error).split())}") from error
     known = (*FUNCTIONS, *Functions.FUNCTION_TABLE)
     for name in _called(parsed):

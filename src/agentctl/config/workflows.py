@@ -118,7 +118,7 @@ def read_langgraph_json(file: Path) -> dict[str, str]:
     """
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise ConfigError(f"{file} cannot be read: {exc}") from exc
     graphs = data.get("graphs", {}) if isinstance(data, dict) else None
     if not isinstance(graphs, dict):

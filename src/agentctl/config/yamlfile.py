@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from agentctl.config.origins import Origin
+from agentctl.config.yamldocument import NotYaml, read_document
 from agentctl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -134,19 +135,13 @@ def read_yaml(file: Path) -> Section:
     Raises:
         ConfigError: unreadable, no YAML, a key given twice, or no mapping at the top.
     """
-    import yaml
-
     try:
-        text = file.read_text(encoding="utf-8")
-        data = yaml.safe_load(text)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        data, root = read_document(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{file} cannot be read: {exc}") from exc
-    except yaml.MarkedYAMLError as exc:
-        line = f":{exc.problem_mark.line + 1}" if exc.problem_mark else ""
-        raise ConfigError(f"{file}{line}: not YAML: {exc.problem or exc}") from exc
-    except yaml.YAMLError as exc:
-        raise ConfigError(f"{file}: not YAML: {exc}") from exc
+    except NotYaml as exc:
+        line = f":{exc.line}" if exc.line else ""
+        raise ConfigError(f"{file}{line}: not YAML: {exc}") from exc
     lines: dict[KeyPath, int] = {}
     if root is not None:
         _collect(root, (), lines, file)

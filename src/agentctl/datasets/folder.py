@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -10,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agentctl.codec import jsontext
 from agentctl.errors import DecodeError, StoreError, UsageError
 from agentctl.records.datasets import Example, ExampleCall, ExampleSource, Reference, Rerun
 from agentctl.records.rows import MemoryItem
@@ -151,7 +151,7 @@ def load_examples(path: Path) -> tuple[Example, ...]:
         if not line.strip():
             continue
         try:
-            examples.append(example_of(json.loads(line)))
+            examples.append(example_of(jsontext.parse(line)))
         except (ValueError, RecursionError, DecodeError) as error:
             raise DecodeError(
                 f"{path.name} line {number}: {error}", hint="mend or delete that line; nothing was written"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from agentctl.codec import jsontext
 from agentctl.codec.values import decode
 from agentctl.datasets.branch import Branch
 from agentctl.datasets.messages import message_dict, portable
@@ -166,7 +166,7 @@ def _changed_fields(old: object, new: object) -> Iterator[str]:
 
 def _as_data(content: object) -> object:
     try:
-        return json.loads(content) if isinstance(content, str) else content
+        return jsontext.parse(content) if isinstance(content, str) else content
     except ValueError:
         return content
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentctl.codec import jsontext
 from agentctl.errors import UsageError
 from agentctl.experiments.runs.resuming import Answers
 from agentctl.experiments.runs.running import Limits
@@ -132,6 +132,6 @@ def _pair(text: str, flag: str, form: str) -> tuple[str, str]:
 
 def _json_or_text(text: str) -> object:
     try:
-        return json.loads(text)
+        return jsontext.parse(text)
     except ValueError:
         return text

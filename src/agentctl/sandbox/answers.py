@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from agentctl.codec import jsontext
 from agentctl.codec.messages import text_of
 from agentctl.records.runs import Effect, ServedBy, SideEffects, ToolCallReport
 from agentctl.sandbox.calls import Call, CallBlocked, CallKey, as_text
@@ -306,7 +307,7 @@ def _example_json(example: Recorded | None) -> str:
         return '"..."'
     text = text_of(example.content)
     try:
-        value = json.loads(text)
+        value = jsontext.parse(text)
     except ValueError:
         value = text
     if isinstance(value, str):

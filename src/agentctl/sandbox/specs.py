@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentctl.codec import jsontext
 from agentctl.errors import ConfigError, NotFound, UsageError
 from agentctl.sandbox.environment import OWN_NAME
 
@@ -41,7 +41,7 @@ def parse_spec(text: str, *, project_root: Path | None = None, cwd: Path | None 
     """
     cwd = cwd or Path.cwd()
     place, colon, attr = text.rpartition(":")
-    if not colon or not place or not attr.isidentifier():
+    if not colon or not place or not attr.isidentifier() or "\0" in place:
         raise UsageError(
             f"{text!r} names no graph",
             hint="give --graph path.py:attr or --graph pkg.module:attr, as in langgraph.json",
@@ -86,7 +86,7 @@ def _dependencies(project: Path) -> list[Path]:
     if not config.is_file():
         return []
     try:
-        document = json.loads(config.read_text(encoding="utf-8"))
+        document = jsontext.parse(config.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{config} cannot be read: {error}") from error
     listed = document.get("dependencies", []) if isinstance(document, dict) else []

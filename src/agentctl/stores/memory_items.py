@@ -6,10 +6,10 @@ langgraph-checkpoint-postgres 3.2.0, store/postgres/base.py.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from agentctl.codec import jsontext
 from agentctl.records.rows import MemoryItem
 
 
@@ -27,7 +27,7 @@ def memory_item(namespace: str, key: str, value: object, created_at: object, upd
 
 
 def _value(raw: object) -> Mapping[str, object]:
-    value = json.loads(raw) if isinstance(raw, str | bytes) else raw
+    value = jsontext.parse(raw) if isinstance(raw, str | bytes) else raw
     return value if isinstance(value, Mapping) else {"value": value}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from agentctl.codec import jsontext
 from agentctl.codec.messages import message_of, messages_in
 from agentctl.experiments.comparing.values_diff import changes, same
 from agentctl.records.copies import Place
@@ -201,7 +202,7 @@ def content_value(content: object) -> object:
     """Returns the value inside a content that is JSON text of an object or a list, else the content itself."""
     if isinstance(content, str) and content[:1] in ("{", "["):
         try:
-            return json.loads(content)
+            return jsontext.parse(content)
         except ValueError:
             return content
     return content

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from jmespath import Options
 from jmespath.functions import Functions, signature
 
+from agentctl.codec import jsontext
 from agentctl.codec.messages import messages_in
 from agentctl.experiments.comparing.diff import content_value, final_reply
 from agentctl.experiments.forking.pairing import pair_messages
@@ -46,7 +46,7 @@ class _ViewFunctions(Functions):
     @signature({"types": ["string", "null"]})
     def _func_from_json(self, text: str | None) -> Any:
         try:
-            return None if text is None else json.loads(text)
+            return None if text is None else jsontext.parse(text)
         except ValueError:
             return None
 

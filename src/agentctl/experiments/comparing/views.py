@@ -126,7 +126,7 @@ class _Reader:
     def _search(self, expression: str, data: object, name: str, *, inert: bool = False) -> object:
         try:
             found: object = jmespath.compile(expression).search(data, options=OPTIONS)
-        except JMESPathError as error:
+        except (JMESPathError, RecursionError) as error:
             self._note(name, " ".join(str(error).split()))
             return None
         return found if inert else _bare(found)

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agentctl.codec import jsontext
 from agentctl.errors import RevisionSyntaxError, UsageError
 from agentctl.experiments.forking.paths import Path, parse_path, path_text
 
@@ -184,7 +185,7 @@ def parse_json(text: str, flag: str) -> object:
         RevisionSyntaxError: it is not JSON; the hint shows how text is quoted.
     """
     try:
-        value: object = json.loads(text)
+        value: object = jsontext.parse(text)
     except ValueError as error:
         at = min(getattr(error, "pos", 0), max(len(text) - 1, 0))
         raise RevisionSyntaxError(
@@ -209,7 +210,7 @@ def _file_content(text: str) -> tuple[object, bool]:
     """Returns a result as `show --call` printed it: a JSON string, content blocks, or text taken as it is."""
     body = text.removesuffix("\n")
     try:
-        value = json.loads(body)
+        value = jsontext.parse(body)
     except ValueError:
         return body, False
     if isinstance(value, str):
@@ -299,7 +300,7 @@ class _FileReader:
     def json(self, path: str, flag: str) -> object:
         text = self.text(path.removeprefix("@"), flag)
         try:
-            value: object = json.loads(text)
+            value: object = jsontext.parse(text)
         except ValueError as error:
             raise UsageError(f"{flag}: {path} is not JSON: {error}") from error
         return value

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from agentctl.codec import jsontext
 from agentctl.errors import Ambiguous, UsageError
 from agentctl.experiments.forking.paths import Path, path_text
 
@@ -39,13 +40,13 @@ def patch_content(content: object, path: Path, value: object, *, name: str) -> t
 def patch_text(text: str, path: Path, value: object, *, name: str) -> tuple[str, object]:
     """Returns JSON text with the value at `path` replaced, and the old value; see `patch_content`."""
     try:
-        json.loads(text)
+        jsontext.parse(text)
     except ValueError as error:
         raise UsageError(
             f"the recorded result of {name} is not JSON, so it has no fields", hint=_whole(name)
         ) from error
     start, end = _span(text, path, name=name)
-    old = json.loads(text[start:end])
+    old = jsontext.parse(text[start:end])
     return text[:start] + _in_style(value, text) + text[end:], old
 
 
@@ -104,7 +105,7 @@ def _patch_tree(tree: object, path: Path, value: object, *, name: str) -> tuple[
     if isinstance(tree, str):
         return patch_text(tree, path, value, name=name)
     text, old = patch_text(json.dumps(tree), path, value, name=name)
-    return json.loads(text), old
+    return jsontext.parse(text), old
 
 
 def _span(text: str, path: Path, *, name: str) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agentctl.codec import jsontext
 from agentctl.codec.encryption import is_encrypted
 from agentctl.codec.messages import text_of
 from agentctl.codec.tree import JSON_CONSTRUCTOR, Typed
@@ -171,11 +172,9 @@ def substitutes(calls: Iterable[NamedCall]) -> dict[CallKey, Substitute]:
 
 def _as_data(content: object) -> object:
     """Returns content as what it says: JSON text parsed, blocks by their text where they have one."""
-    import json
-
     text = text_of(content) if not isinstance(content, str) else content
     try:
-        return json.loads(text)
+        return jsontext.parse(text)
     except ValueError:
         return text
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from agentctl.config.yamldocument import NotYaml, read_document
 from agentctl.errors import GraphFailed, NotFound, UsageError, is_of_called_code
 from agentctl.experiments.runs.observed import Observed
 
@@ -95,13 +96,11 @@ def load_check(path: Path) -> Clause:
         NotFound: the file does not exist.
         UsageError: it does not say what a check says.
     """
-    import yaml
-
     try:
-        document = yaml.safe_load(path.read_text("utf-8"))
+        document, _ = read_document(path.read_text("utf-8"))
     except FileNotFoundError:
         raise NotFound(f"no check file at {path}", hint="inline forms: " + "; ".join(INLINE_FORMS)) from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except (NotYaml, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path.name} cannot be read as a check: {error}") from error
     if not isinstance(document, dict) or list(document) != ["fails_when"]:
         raise UsageError(
@@ -202,7 +201,7 @@ def _reply_word(word: str, text: object) -> Clause:
     if word == "matches":
         try:
             pattern = re.compile(text)
-        except re.error as error:
+        except (re.error, RecursionError, OverflowError) as error:
             raise UsageError(f"reply matches {text!r}: {error}", hint="(?i) at its start ignores case") from error
         return Clause(f"reply matches {text}", _at_end(lambda seen: bool(pattern.search(seen.reply or ""))))
     raise UsageError(f"reply does not know {word}", hint="contains, not_contains, matches")
@@ -236,7 +235,7 @@ def _state(expression: str) -> Clause:
 
     try:
         compiled = jmespath.compile(expression)
-    except JMESPathError as error:
+    except (JMESPathError, RecursionError) as error:
         raise UsageError(
             f"state {expression!r}: {error}", hint="JMESPath over channel values, such as state.risk > `5`"
         ) from error
@@ -244,7 +243,7 @@ def _state(expression: str) -> Clause:
     def decide(observed: Observed) -> bool:
         try:
             return bool(compiled.search(dict(observed.values)))
-        except JMESPathError as error:
+        except (JMESPathError, RecursionError) as error:
             raise UsageError(f"state {expression!r} cannot be applied: {error}") from error
 
     return Clause(f"state {expression}", _at_end(decide))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
+from agentctl.codec import jsontext
 from agentctl.codec.messages import text_of
 from agentctl.experiments.comparing.values_diff import changes
 from agentctl.experiments.experiment import Experiment, Target, recorded_configurable
@@ -82,7 +83,7 @@ def _difference(call: ToolCallReport, recorded: str) -> str | None:
     if result == recorded:
         return None
     try:
-        found = list(changes(json.loads(recorded), json.loads(result)))
+        found = list(changes(jsontext.parse(recorded), jsontext.parse(result)))
     except ValueError:
         return f"tool data: {call.name} answered otherwise ({call.served_by})"
     fields = ", ".join(

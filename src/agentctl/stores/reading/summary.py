@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
+from agentctl.codec import jsontext
 from agentctl.codec.inert import TYPE, plain
 from agentctl.codec.messages import coerced_messages, message_of, messages_in
 from agentctl.codec.tree import Typed
@@ -223,7 +224,7 @@ def _result(message: Message) -> str:
     if message.status == "error":
         return f"{name} failed: {_cut(message.text)}"
     try:
-        value = json.loads(message.text)
+        value = jsontext.parse(message.text)
     except ValueError:
         value = message.text
     return f"{name} -> {_telling(value)}"
