@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
@@ -29,6 +30,8 @@ SPECS = {
 
 KEY = "DESK_KEY=a-key"
 REGION = '{"region": "EU"}'
+ASKED = {"messages": [HumanMessage("where is my order?")]}
+WHERE: Any = {"configurable": {"thread_id": "t"}}
 _SYNC_ONLY = "keyed"
 
 
@@ -71,6 +74,18 @@ class Project:
             self.really[name] = self.world()
             (self.folder / "desk_app" / "world.log").unlink()
 
+    def record_on_postgres(self, name: str, url: str) -> None:
+        """Makes the thread of a graph in a Postgres database."""
+
+        async def run(graph: Any) -> None:
+            async with AsyncPostgresSaver.from_conn_string(url) as saver:
+                await saver.setup()
+                await graph.copy(update={"checkpointer": saver}).ainvoke(ASKED, WHERE, durability="sync")
+
+        with load_graph(self.spec(name), cwd=self.folder) as loaded:
+            asyncio.run(run(loaded.graph))
+        (self.folder / "desk_app" / "world.log").unlink()
+
     def __call__(self, verb: str, *words: str, graph: str) -> CliResult:
         """Runs a command about the thread of a graph."""
         given = ("--graph", self.spec(graph), "--env", KEY, "--store", str(self.store(graph)), "--json")
@@ -79,15 +94,12 @@ class Project:
 
 
 def _run(graph: Any, store: str, *, sync: bool, **context: Any) -> None:
-    asked = {"messages": [HumanMessage("where is my order?")]}
-    where: Any = {"configurable": {"thread_id": "t"}}
-
     async def run() -> None:
         async with AsyncSqliteSaver.from_conn_string(store) as saver:
-            await graph.copy(update={"checkpointer": saver}).ainvoke(asked, where, durability="sync", **context)
+            await graph.copy(update={"checkpointer": saver}).ainvoke(ASKED, WHERE, durability="sync", **context)
 
     if not sync:
         asyncio.run(run())
         return
     with SqliteSaver.from_conn_string(store) as saver:
-        graph.copy(update={"checkpointer": saver}).invoke(asked, where, durability="sync", **context)
+        graph.copy(update={"checkpointer": saver}).invoke(ASKED, WHERE, durability="sync", **context)

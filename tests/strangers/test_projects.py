@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import pytest
 
+from agentctl.sandbox.recorder import record_thread
+from agentctl.sandbox.recordings import Recording
+from agentctl.stores.open import open_reader
 from agentctl.testing import run_cli
 from tests.strangers.projects import SPECS, Project
 
 DELIVERED = 'lookup_order={"order_id": "A1", "status": "delivered"}'
-N_CALLS = {"handoff": 3}
+COMMON = [name for name in SPECS if name != "lazynode"]
 
 
 @pytest.fixture(scope="module")
@@ -22,27 +26,23 @@ def served(document: dict[str, Any]) -> set[str]:
     return {call["served_by"] for run in document["runs"] for call in run["tool_calls"]}
 
 
-@pytest.mark.parametrize("graph", SPECS)
+@pytest.mark.parametrize("graph", [name for name in COMMON if name != "handoff"])
 def test_a_replay_is_answered_by_the_recording_alone(project: Project, graph: str) -> None:
     project.record(graph)
     assert "refunded A1" in project.really[graph]
     done = project("replay", "t@root", graph=graph)
     document = done.json
     assert done.code == 0, done.out
-    n = 1 if graph == "deep" else N_CALLS.get(graph, 2)
+    n = 1 if graph == "deep" else 2
     assert document["side_effects"] == {"recorded": n, "stubbed": 0, "live": 0, "blocked": 0, "escaped": 0}
     assert document["runs"][0]["reply"].endswith("refunded A1")
     assert project.world() == []
 
 
-@pytest.mark.parametrize("graph", [name for name in SPECS if name != "workflow"])
+@pytest.mark.parametrize("graph", [name for name in COMMON if name != "workflow"])
 def test_a_fork_with_another_answer_comes_to_another_end(project: Project, graph: str) -> None:
     project.record(graph)
-    form = (
-        ("--answer", DELIVERED)
-        if graph in ("handoff", "lazynode", "deep")
-        else ("--patch", 'lookup_order:status="delivered"')
-    )
+    form = ("--answer", DELIVERED) if graph in ("handoff", "deep") else ("--patch", 'lookup_order:status="delivered"')
     done = project("fork", "t", *form, graph=graph)
     assert done.code == 0, done.out
     assert done.json["runs"][0]["reply"].endswith("No refund is due.")
@@ -65,6 +65,20 @@ def test_a_diagnosis_finds_the_answer_that_was_the_cause(project: Project, graph
     assert done.code == 0, done.out
     assert done.json["verdict"] == "tool_data"
     assert done.json["side_effects"]["escaped"] == done.json["side_effects"]["blocked"] == 0
+    assert project.world() == []
+
+
+def test_a_hand_over_is_recorded_on_postgres_too(project: Project, fresh_postgres_url: str) -> None:
+    project.record_on_postgres("handoff", fresh_postgres_url)
+    with closing(open_reader(fresh_postgres_url)) as reader:
+        recording = record_thread(reader, "t")
+    (entry,) = [entry for entry in recording.entries if entry.kind == "handoff"]
+    assert (entry.name, entry.goto, entry.text) == ("transfer_to_refunds", ("refunds",), "handed over")
+    assert Recording.from_json(recording.to_json()) == recording
+    where = ("--graph", project.spec("handoff"), "--store", fresh_postgres_url, "--json")
+    done = run_cli("replay", "t@root", *where, cwd=project.folder)
+    assert (done.code, done.json["runs"][0]["reply"]) == (0, "refunded A1")
+    assert done.json["side_effects"]["recorded"] == 3
     assert project.world() == []
 
 

@@ -23,7 +23,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_literal_is_the_value(value: Any) -> None:
     assert ast.literal_eval(literal(value)) == value
 
