@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -108,6 +108,26 @@ def test_any_json_value_is_an_answer(path: Path, answer: object) -> None:
     workflow = debug(path)
     run_workflow(workflow, "t", {"log": []})
     assert resume_workflow(workflow, "t", value=answer).status == "done"
+
+
+@dataclass
+class Plan:
+    """A type of the application that its next version does not have."""
+
+    steps: int
+
+
+def test_a_head_whose_types_are_gone_is_not_gone_on_with(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workflow = debug(path)
+    run_workflow(workflow, "t", {"log": [Plan(1)]})
+    RAN.clear()
+    monkeypatch.delattr(f"{__name__}.Plan")
+
+    with pytest.raises(Refused, match=f"channel log of checkpoint .* holds {__name__}.Plan"):
+        resume_workflow(workflow, "t", value=1)
+    assert not RAN
+    monkeypatch.undo()
+    assert resume_workflow(workflow, "t", value=1).status == "done"
 
 
 def test_the_recorded_configuration_holds_for_the_resume(path: Path) -> None:

@@ -109,7 +109,8 @@ def check_values(
             revivals[ns] = Revival(serializer_of(graph, serde))
         losses = list(revivals[ns].losses(stored))
         if losses:
-            raise _refused_value(point, ns, id, what, losses)
+            where = f" in namespace {ns}" if ns and ns != target.ns else ""
+            raise _refused_value(f"{what} of checkpoint {id}{where}", losses)
 
     for checkpoint in picked_checkpoints(reader, plan.thread, plan.picks):
         ns, id = checkpoint.row.ns, checkpoint.row.id
@@ -129,6 +130,24 @@ def check_values(
             graph = inner_graph(experiment.graph, node_path(write.ns)) or experiment.graph
             check(write.ns, write.checkpoint_id, f"a pending write to {write.channel}", write.value, graph)
     return notes
+
+
+def check_head(reader: Reader, thread: str, id: str, graph: Graph) -> None:
+    """Refuses to go on from the head of a thread whose values the graph would not be given as they were.
+
+    Raises:
+        Refused: There is such a value; the message names its channel, its type and why.
+    """
+    revival = Revival(serializer_of(graph, serializer()))
+    values = [
+        (f"channel {channel}", stored)
+        for checkpoint in reader.stored(thread, "", [id], channels=graph.channels)
+        for channel, stored in checkpoint.values.items()
+    ]
+    writes = [(f"a pending write to {write.channel}", write.value) for write in reader.writes(thread, "", [id])]
+    for what, stored in (*values, *writes):
+        if stored is not None and (losses := list(revival.losses(stored))):
+            raise _refused_value(f"{what} of checkpoint {id}", losses)
 
 
 def _require_whole(checkpoint: StoredCheckpoint) -> None:
@@ -187,12 +206,11 @@ def _refused_node(point: Point, clause: str, alike: str | None) -> Refused:
     )
 
 
-def _refused_value(point: Point, ns: str, id: str, what: str, losses: list[Loss]) -> Refused:
+def _refused_value(what: str, losses: list[Loss]) -> Refused:
     first, *more = losses
-    where = f" in namespace {ns}" if ns and ns != point.target.ns else ""
     others = f" ({len(more)} more)" if more else ""
     return Refused(
-        f"{what} of checkpoint {id}{where} holds {first.type_name}, and {first.reason}{others}",
+        f"{what} holds {first.type_name}, and {first.reason}{others}",
         hint="run it where the application's own types are: in its environment, with the version of the graph that"
         " wrote the row (--graph PATH:ATTR)",
         candidates=[{"value": what, "type": loss.type_name, "reason": loss.reason} for loss in losses] if more else (),

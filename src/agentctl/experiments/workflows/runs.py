@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentctl.errors import NotFound, Refused, UsageError
+from agentctl.experiments.fitting import check_head
 from agentctl.experiments.runs.graph_parts import tool_use
 from agentctl.experiments.runs.memory import MemoryCopy
 from agentctl.experiments.runs.reports import report_run
@@ -33,6 +34,7 @@ from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import RunReport, ToolCallReport
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.graph_copies import copied
+from agentctl.stores.base import Reader
 from agentctl.stores.copying.clock import ids_after
 from agentctl.stores.open import open_reader, open_writer
 
@@ -290,7 +292,7 @@ def read_stand(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) ->
         seen: Id of the head that it must have, None for a thread that must not exist.
 
     Raises:
-        Refused: Its head is another one.
+        Refused: Its head is another one, or has values that the graph would not be given as they were.
     """
 
     async def read() -> StateSnapshot | None:
@@ -299,7 +301,11 @@ def read_stand(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) ->
             state: StateSnapshot = await graph.aget_state({"configurable": {"thread_id": thread}})
         return state if state.metadata is not None else None
 
-    stand = Stand(in_event_loop(read()), _answered(workflow.store, thread))
+    snapshot = in_event_loop(read())
+    with _reading(workflow.store) as reader:
+        stand = Stand(snapshot, find_answered(reader, thread))
+        if stand.head is not None:
+            check_head(reader, thread, stand.head, workflow.graph)
     if seen not in (UNSEEN, stand.head):
         target, by = workflow.store.target(thread), taken_on(stand.snapshot)
         raise Refused(
@@ -310,11 +316,12 @@ def read_stand(workflow: Workflow, thread: str, *, seen: str | None = UNSEEN) ->
 
 
 def _answered(store: WorkflowStore, thread: str) -> frozenset[str]:
-    reader = open_reader(store.url, profile=store.profile, schema=store.schema)
-    try:
+    with _reading(store) as reader:
         return find_answered(reader, thread)
-    finally:
-        reader.close()
+
+
+def _reading(store: WorkflowStore) -> AbstractContextManager[Reader]:
+    return closing(open_reader(store.url, profile=store.profile, schema=store.schema))
 
 
 def _make(store: WorkflowStore) -> None:
