@@ -31,6 +31,9 @@ COLUMNS = (
     "branch",
 )
 
+_BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""The wide forms count too where a spreadsheet is set to Japanese or Chinese (OWASP, CSV Injection)."""
+
 
 def text(examples: Iterable[Example]) -> str:
     """Returns the whole file, header first, lines ending in CR LF as RFC 4180 has it."""
@@ -77,4 +80,4 @@ def _question(example: Example) -> str:
 
 def _safe(value: object) -> object:
     """A cell that a spreadsheet would run as a formula gets a quote before it."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_BEGINS_A_FORMULA) else value

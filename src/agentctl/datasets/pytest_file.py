@@ -82,17 +82,23 @@ def refuse_another_graph(file: Path, graph: str) -> None:
         Refused: the file is there and names another graph.
     """
     found = re.search(r"^GRAPH = (.+)$", file.read_text("utf-8"), re.MULTILINE) if file.exists() else None
-    if found is None or ast.literal_eval(found[1]) == graph:
+    if found is None:
+        return
+    try:
+        its_own = ast.literal_eval(found[1])
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        its_own = found[1]
+    if its_own == graph:
         return
     raise Refused(
-        f"{file.name} runs its examples on {ast.literal_eval(found[1])}, not on {graph}",
+        f"{file.name} runs its examples on {its_own}, not on {graph}",
         hint="--dataset NAME: a dataset of its own for each graph",
     )
 
 
 def _quoted(text: str) -> str:
-    """Returns a Python literal in double quotes, as formatters have it."""
-    return json.dumps(text, ensure_ascii=True)
+    """Returns a Python literal in double quotes, as formatters have it, and in ASCII: nothing in it can mislead."""
+    return json.dumps(text, ensure_ascii=False).encode("ascii", "backslashreplace").decode("ascii")
 
 
 def _identifier(dataset: str) -> str:
