@@ -276,6 +276,21 @@ def test_a_thread_that_is_written_to_after_it_was_planned_is_left_as_it_is(
     assert faults(rows.url, "busy") == set()
 
 
+def test_a_branch_that_leaves_within_the_last_turns_stays_and_the_plan_says_so(rows: Rows) -> None:
+    graph = run_twice(rows, "linear", "beside")
+    left_at = rows.ids("beside")[-1]
+    CATALOG["linear"].run(graph, "beside")
+    n_beside = len(rows.ids("beside")) - rows.ids("beside").index(left_at) - 1
+    go(graph, "beside", {"log": ["again"]}, at=left_at)
+
+    (told,) = prune(rows.url, named(request(keep_turns=2), "beside"), apply=False)
+
+    assert told.goes.n_checkpoints == n_beside
+    assert [note for note in told.notes if note.startswith(f"{n_beside} checkpoints stay on other branches")]
+    (whole,) = prune(rows.url, named(request(keep_turns=1), "beside"), apply=False)
+    assert not any("other branches" in note for note in whole.notes)
+
+
 def test_a_debug_fork_as_the_newest_row_does_not_cost_the_branch_of_the_customer(rows: Rows) -> None:
     graph = run_twice(rows, "agent two turns", "forked")
     customer = graph.get_state(config_of("forked"))

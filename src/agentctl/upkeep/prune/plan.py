@@ -18,7 +18,7 @@ from agentctl.stores.reading.layout import INTERRUPT, TASKS
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.reading.status import status_of
 from agentctl.stores.reading.steps import StepReader
-from agentctl.upkeep.prune.keeping import choose
+from agentctl.upkeep.prune.keeping import Keeping, choose
 from agentctl.upkeep.prune.needed import Needs, with_needed
 from agentctl.upkeep.prune.request import PruneRequest
 from agentctl.upkeep.prune.shape import ROOT, Shape, read_shape
@@ -136,7 +136,12 @@ class Planning:
         going = [*shape.stray, *_stray_writes(stored.weights, shape), *going]
         kept = stored.weights.keys() - set(going)
         blobs = self.deleter.blobs_beside(report.thread, kept)
-        notes = (*_about_questions(stored.asking, needs.kept), *keeping.notes, *_about_delta(needs, keeping.ids))
+        notes = (
+            *_about_questions(stored.asking, needs.kept),
+            *keeping.notes,
+            *_about_branches(keeping),
+            *_about_delta(needs, keeping.ids),
+        )
         report = replace(report, notes=notes)
         if not going and not blobs.n_blobs:
             return None if self.request.thread is None else ThreadPlan(report, stored.mark)
@@ -216,6 +221,13 @@ def _about_questions(asking: Collection[str], staying: Collection[str]) -> Itera
         yield "a question waits on it and goes with it: the command names the thread"
     elif asking:
         yield "a question waits on it and stays: the command names the thread"
+
+
+def _about_branches(keeping: Keeping) -> Iterator[str]:
+    beside = len(keeping.ids - keeping.on_branches)
+    if beside:
+        what = "1 checkpoint stays" if beside == 1 else f"{beside:,} checkpoints stay"
+        yield f"{what} on other branches, which leave the kept one within its turns that stay, or which --keep names"
 
 
 def _about_delta(needs: Needs, asked: Collection[str]) -> Iterator[str]:
