@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentctl.codec.messages import text_of
+from agentctl.codec.values import unpack
+from agentctl.errors import Refused
 from agentctl.records.absent import ABSENT
 from agentctl.records.rows import Stored
 from agentctl.sandbox.calls import Call, as_text
+from agentctl.sandbox.loadable import refused_types
 from agentctl.sandbox.recordings import Given, Recorded
 from agentctl.sandbox.toolnodes import returns_text
 
@@ -167,6 +170,8 @@ def _loaded(stored: Stored) -> object:
     """Builds a stored value, as LangGraph does when it loads the thread for the graph that wrote it."""
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+    for name, reason in refused_types(unpack(stored)).items():
+        raise Refused(f"a recorded answer holds {name}, which is not loaded: {reason}")
     return JsonPlusSerializer().loads_typed((stored.type, stored.data))
 
 

@@ -29,6 +29,7 @@ from agentctl.codec.tree import (
 from agentctl.codec.values import Opaque, Typed, nodes_in, pack, unpack
 from agentctl.errors import DecodeError
 from agentctl.records.rows import Stored
+from agentctl.sandbox.loadable import refused_types
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -89,6 +90,9 @@ class Revival:
             tree = unpack(plain)
         except DecodeError as error:
             yield Loss(f"value of type {stored.type}", error.message)
+            return
+        if refused := refused_types(tree):  # before any is loaded: an outer value loads those in it
+            yield from (Loss(name, reason) for name, reason in refused.items())
             return
         told: set[str] = set()
         for node in nodes_in(tree):
