@@ -120,6 +120,18 @@ def test_a_thread_that_asks_is_touched_only_where_it_is_named(rows: Rows) -> Non
     assert named_.goes.n_checkpoints == n_before
 
 
+def test_a_thread_whose_head_cannot_be_read_is_touched_only_where_it_is_named(sqlite: Rows) -> None:
+    CATALOG["interrupt inside"].run(CATALOG["interrupt inside"].build(sqlite.saver), "sealed")
+    sqlite.sql("UPDATE checkpoints SET type = 'msgpack+aes' WHERE thread_id = ?", "sealed")
+
+    for asked in (request(delete=True), request()):
+        told = {one.thread: one for one in prune(sqlite.url, asked, apply=False)}
+        assert (told["sealed"].action, told["sealed"].status) == ("skip", None)
+        assert "LANGGRAPH_AES_KEY is not set" in told["sealed"].reason
+    (named_,) = prune(sqlite.url, named(request(delete=True), "sealed"))
+    assert (named_.outcome, n_stored(sqlite, "sealed")) == ("done", 0)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_what_stays_loads_and_runs_on_as_it_did_and_nothing_is_orphaned(rows: Rows, name: str) -> None:
     thread = f"thinned {name}"

@@ -182,7 +182,7 @@ def _scope(stores: Stores, text: str, *, literal: bool) -> tuple[str, str | None
     if opened.target.explicit:
         raise UsageError(
             f"prune takes a thread, not a checkpoint of it: {opened.target}",
-            hint=f"leave the revision away: {opened.thread}",
+            hint=f"leave the revision away: {opened.reader.info.target(opened.thread)}",
         )
     return opened.target.profile, opened.thread
 

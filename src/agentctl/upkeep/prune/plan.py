@@ -171,17 +171,26 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """Where a thread stands: the status of its head, and the ends of its branches on which a question waits."""
+    """Where a thread stands: the status of its head, and the ends of its branches on which a question waits.
 
-    status: ThreadStatus
+    `damage` says why neither is known: the head cannot be read.
+    """
+
+    status: ThreadStatus | None
     asking: tuple[str, ...] = ()
+    damage: str = ""
 
 
 def _standing(reader: Reader, thread: str, overview: ThreadOverview) -> _Standing:
     if not overview.head:
         return _Standing("empty")
-    if not overview.asks and _is_done(reader, thread, overview.head):
-        return _Standing("done")
+    book = read_bookkeeping(reader, thread, ROOT, [overview.head]).get(overview.head)
+    if book is None or not book.channel_versions:
+        damage = next((stored.damage for stored in reader.stored(thread, ROOT, [overview.head], channels=())), None)
+        if damage is not None:
+            return _Standing(None, damage=damage)
+    elif not overview.asks and not book.due.names:
+        return _Standing("done")  # most threads, told by the head itself, which is read faster than its tasks
     tree = read_tree(reader, thread)
     if tree.head is None:
         return _Standing("empty")
@@ -190,12 +199,6 @@ def _standing(reader: Reader, thread: str, overview: ThreadOverview) -> _Standin
     tasks = StepReader(reader, thread, ROOT, tree=tree, value_bytes=0).tasks(looked_at)
     asking = (id for id, found in tasks.items() if any(task.interrupts and not task.finished for task in found))
     return _Standing(status_of(tasks.get(tree.head, ())), tuple(asking))
-
-
-def _is_done(reader: Reader, thread: str, head: str) -> bool:
-    """Says whether the head itself tells that nothing is due, which most do and which is read faster than its tasks."""
-    book = read_bookkeeping(reader, thread, ROOT, [head]).get(head)
-    return book is not None and not book.due.names
 
 
 def _why_not(end: ThreadEnd, request: PruneRequest, standing: _Standing) -> str:
@@ -208,6 +211,8 @@ def _why_not(end: ThreadEnd, request: PruneRequest, standing: _Standing) -> str:
         return "no checkpoint of its root graph is stored"
     if request.thread is not None:
         return ""
+    if standing.damage:
+        return f"whether a question waits on it is not known, so the command must name it: {standing.damage}"
     if standing.asking:
         return "a question waits on it; such a thread is touched where the command names it"
     if request.delete and standing.status == "pending" and "pending" not in request.statuses:
