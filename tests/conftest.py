@@ -17,8 +17,12 @@ _KEPT = frozenset({"AGENTCTL_PG_BIN"})
 _PREFIXES = ("AGENTCTL_", "LANGSMITH_", "LANGCHAIN_", "LANGGRAPH_", "PG", "XDG_")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keeps the tests of a file in one process where several run, so that what a module sets up is set up once."""
+    """Keeps the tests of a file in one process where several run, so that what a module sets up is set up once.
+
+    First, because pytest-xdist reads the groups in the same hook.
+    """
     for item in items:
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
