@@ -51,7 +51,7 @@ def _reason(node: Typed) -> str | None:
         found = getattr(importlib.import_module(node.module), node.name, None)
     except Exception:
         return None  # the serializer fails in the same way, and gives plain data
-    if found is None or _is_written(found):
+    if not callable(found) or _is_written(found):  # what cannot be called is given as plain data
         return None
     return f"{node.name} of {node.module} is nothing that a serializer stores: loading it would call it"
 
