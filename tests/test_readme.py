@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -57,7 +58,7 @@ def parse(line: str) -> None:
     command: Any = typer.main.get_command(build(words))
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
-    command.make_context("agentctl", words)
+    command.make_context("agentctl", words, obj=SimpleNamespace())
 
 
 @pytest.mark.parametrize("line", list(commands()))

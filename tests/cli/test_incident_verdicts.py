@@ -61,8 +61,9 @@ def test_the_verdict_is_the_one_the_incident_was_written_for(
     from agentctl.stores.postgres.reading_role import reading_role
 
     thread, experiment = EXPERIMENTS[workflow][name]
-    # The least that can be significant; chance needs the runs that the incident asks for.
-    experiment = replace(experiment, n=min(experiment.n, 4)) if experiment.n <= 5 else experiment
+    # Two that all fail, or the least that can be significant; chance needs the runs that the incident asks for.
+    least = 2 if experiment.expected["verdict"] == "model_or_prompt" else 4
+    experiment = replace(experiment, n=min(experiment.n, least)) if experiment.n <= 5 else experiment
     seeded = production(store, workflow)
     for variable, value in seeded.environ.items():
         monkeypatch.setenv(variable, value)
