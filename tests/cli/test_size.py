@@ -103,6 +103,7 @@ def test_a_projection_shows_its_formulas_with_the_numbers_in_them(cli: Cli) -> N
     assert projection["n_threads_kept"] == 30_000
     total = cli("size", "--json").json["total"]["stored_bytes"]
     assert projection["value_bytes"] == round(30_000 * total / 4)
+    assert cli("size", "--threads-per-day", "1000", "--retention", "30d", "--json").json["projection"] == projection
     assert projection["disk_bytes"] == pytest.approx(projection["value_bytes"] * projection["disk_ratio"], rel=1e-6)
     assert ["projection", "n_threads_kept", "30000.0"] in cli("size", *flags).rows
 

@@ -94,7 +94,8 @@ def prune(
 
     JSON: agentctl.prune/1 {store, thread, mode, applied, items, total, command}.
 
-    Exit: 0 done or shown, 1 a thread was written to meanwhile, 3 no such thread, 4 no such store, 5 refused.
+    Exit: 0 done or shown, 1 a thread was written to meanwhile, 3 no such thread, 4 no such store
+    or --vacuum gave no room back, 5 refused.
     """
     env: Env = ctx.obj
     with open_stores(env, store=store, schema=schema, debug_store=debug_store) as stores:

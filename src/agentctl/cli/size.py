@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +14,7 @@ from agentctl.errors import UsageError
 from agentctl.records.sizes import LEVELS, Assumptions, Level
 from agentctl.render import size as rendering
 from agentctl.render import size_document
+from agentctl.revisions.times import parse_age
 
 if TYPE_CHECKING:
     from agentctl.stores.base import Reader
@@ -40,7 +42,8 @@ def size(
         typer.Option("--threads-per-day", metavar="N", min=0, help="Project: how many threads begin a day."),
     ] = None,
     retention: Annotated[
-        float | None, typer.Option("--retention", metavar="DAYS", min=0, help="Project: how long each is kept.")
+        str | None,
+        typer.Option("--retention", metavar="AGE", help="Project: how long each is kept, in days or as 30d."),
     ] = None,
     store: options.Store = None,
     schema: options.Schema = None,
@@ -108,7 +111,7 @@ def _level(text: str | None) -> Level | None:
     raise UsageError(f"no level {text}", hint="one of: " + ", ".join(LEVELS))
 
 
-def _assumed(threads_per_day: float | None, retention: float | None) -> Assumptions | None:
+def _assumed(threads_per_day: float | None, retention: str | None) -> Assumptions | None:
     if threads_per_day is None and retention is None:
         return None
     if threads_per_day is None or retention is None:
@@ -116,4 +119,5 @@ def _assumed(threads_per_day: float | None, retention: float | None) -> Assumpti
             "a projection takes --threads-per-day and --retention",
             hint="agentctl size --threads-per-day 1000 --retention 30",
         )
-    return Assumptions(threads_per_day, retention)
+    days = float(retention) if retention.isdecimal() else parse_age(retention) / timedelta(days=1)
+    return Assumptions(threads_per_day, days)
