@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
+from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
 
 from agentctl.records.rows import StoredCheckpoint
@@ -108,3 +109,21 @@ def test_postgres_sends_no_inline_text_that_was_not_asked_for(fresh_postgres_url
 
         assert [sorted(state.values) for state in states()] == [["left"]] * 3
         assert peak_bytes(lambda: list(states())) < N_BYTES
+
+
+def test_a_conversation_holds_the_writes_of_few_steps_at_a_time(tmp_path: Path) -> None:
+    class Chat(TypedDict):
+        messages: list[Any]
+
+    window: Any = [{"type": "human", "id": f"m-{i}", "content": "x" * 10_000} for i in range(10)]
+    graph: Any = StateGraph(Chat)
+    graph.add_node("again", lambda state: {"messages": window})
+    graph.add_edge(START, "again").add_conditional_edges("again", lambda state: "again")
+    path = str(tmp_path / "chat.sqlite")
+    with saver_at(path) as saver, pytest.raises(GraphRecursionError):
+        config = {"configurable": {"thread_id": "chat"}, "recursion_limit": 150}
+        graph.compile(checkpointer=saver).invoke({"messages": window}, config, durability="sync")
+
+    peak = peak_bytes(lambda: run_cli("show", "chat", "--messages", "--store", path))
+
+    assert peak < 150 * 10 * 10_000 / 2

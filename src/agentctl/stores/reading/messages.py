@@ -9,7 +9,7 @@ writes on a checkpoint with several children belong to one of them), and for mes
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,10 +22,14 @@ from agentctl.errors import DecodeError
 from agentctl.records.messages import Message
 from agentctl.records.rows import CheckpointRow, Lineage, WriteRow
 from agentctl.stores.base import Reader
+from agentctl.stores.batches import in_chunks
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.reading.state import read_values
 
 MESSAGES: Final = "messages"
+
+_CHECKPOINTS_PER_READ: Final = 16
+"""How many checkpoints' writes are held at a time."""
 
 Likeness = tuple[object, ...]
 """What two copies of a message share when one has no id: LangGraph gives ids when it merges, often after the write."""
@@ -148,6 +152,13 @@ def written_messages(writes: Iterable[WriteRow]) -> list[tuple[WriteRow, Message
     return found
 
 
+def _by_checkpoint(writes: Iterable[WriteRow]) -> Mapping[str, Sequence[WriteRow]]:
+    found: dict[str, list[WriteRow]] = defaultdict(list)
+    for write in writes:
+        found[write.checkpoint_id].append(write)
+    return found
+
+
 def _unreadable(row: CheckpointRow, why: str) -> DecodeError:
     return DecodeError(f"the messages of checkpoint {row.id} cannot be read: {why}")
 
@@ -199,7 +210,7 @@ class _Logging:
         self._lineage = lineage
         self._channel = channel
         self._tip = tip
-        self._known_writes = writes
+        self._known_writes: Mapping[str, Sequence[WriteRow]] | None = None if writes is None else _by_checkpoint(writes)
         self._holdings: dict[int, Holding] = {}
         self._held: dict[int, int] = {}
 
@@ -214,24 +225,32 @@ class _Logging:
     def _candidates(self) -> list[_Candidate]:
         rows = self._lineage.rows
         children = read_tree(self._reader, rows[0].thread, rows[0].ns).children
-        by_checkpoint: dict[str, list[WriteRow]] = defaultdict(list)
-        for write in self._writes(row.id for row in rows[:-1]):
-            by_checkpoint[write.checkpoint_id].append(write)
         found: list[_Candidate] = []
-        for position, (parent, row) in enumerate(pairwise(rows), start=1):
+        settled: set[str] = set()
+        steps = zip(pairwise(rows), self._writes_before(), strict=True)
+        for position, ((parent, row), writes) in enumerate(steps, start=1):
             # Only a step that ended applies all of its writes, and only an only child can have taken them.
             certain = row.source == "loop" and len(children.get(parent.id, ())) == 1
-            messages = written_messages(by_checkpoint.get(parent.id, ()))
-            found += [_Candidate(message, position, certain) for _, message in messages]
+            for _, message in written_messages(writes):
+                if message.id in settled:  # steps may write a whole window of messages again and again
+                    continue
+                if certain and message.id is not None:
+                    settled.add(message.id)
+                found.append(_Candidate(message, position, certain))
         return found
 
-    def _writes(self, ids: Iterable[str]) -> Sequence[WriteRow]:
-        wanted = list(ids)
+    def _writes_before(self) -> Iterator[Sequence[WriteRow]]:
+        """Yields what is stored on the parent of each row but the first; that of a few is held at a time."""
+        parents = [row.id for row in self._lineage.rows[:-1]]
+        for chunk in in_chunks(parents, _CHECKPOINTS_PER_READ):
+            by_checkpoint = _by_checkpoint(self._writes(chunk))
+            yield from (by_checkpoint.get(parent, ()) for parent in chunk)
+
+    def _writes(self, ids: Sequence[str]) -> Sequence[WriteRow]:
         if self._known_writes is not None:
-            asked = frozenset(wanted)
-            return [write for write in self._known_writes if write.checkpoint_id in asked]
+            return [write for id in ids for write in self._known_writes.get(id, ())]
         row = self._lineage.tip
-        return self._reader.writes(row.thread, row.ns, wanted, channels=[self._channel])
+        return self._reader.writes(row.thread, row.ns, ids, channels=[self._channel])
 
     @cached_property
     def _writes_tell_all(self) -> bool:
@@ -243,7 +262,7 @@ class _Logging:
         rows = self._lineage.rows
         if any(parent.step is None or row.step != parent.step + 1 for parent, row in pairwise(rows)):
             return False
-        return not any(_takes_away(write) for write in self._writes(row.id for row in rows[:-1]))
+        return not any(_takes_away(write) for writes in self._writes_before() for write in writes)
 
     def _waiting(self) -> list[Message]:
         known = {message.id for message in self._tip if message.id is not None}
