@@ -68,7 +68,7 @@ def build_graph() -> Any:
         calls = getattr(state["messages"][-1], "tool_calls", ())
         return [Send("look", call) for call in calls] or "check"
 
-    def look(call: dict[str, Any]) -> dict[str, Any]:
+    def look(call: Any) -> dict[str, Any]:
         answer = ToolMessage(f"saw {call['args']['n']}", tool_call_id=call["id"], name="look")
         return {"messages": [answer], "n_results": 1}
 

@@ -161,7 +161,9 @@ def _open_plain(path: Path, flags: int) -> int:
 
 
 def _no_plain_file(path: Path) -> StoreError:
-    return StoreError(f"{path} is a link or a device, not a plain file", hint="remove it; a case is made of plain files")
+    return StoreError(
+        f"{path} is a link or a device, not a plain file", hint="remove it; a case is made of plain files"
+    )
 
 
 def _write_all(handle: int, data: bytes) -> None:
