@@ -68,8 +68,8 @@ def build_graph() -> Any:
         calls = getattr(state["messages"][-1], "tool_calls", ())
         return [Send("look", call) for call in calls] or "check"
 
-    def look(call: Any) -> dict[str, Any]:
-        answer = ToolMessage(f"saw {call['args']['n']}", tool_call_id=call["id"], name="look")
+    def look(state: Any) -> dict[str, Any]:
+        answer = ToolMessage(f"saw {state['args']['n']}", tool_call_id=state["id"], name="look")
         return {"messages": [answer], "n_results": 1}
 
     graph = StateGraph(State)
