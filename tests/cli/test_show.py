@@ -101,6 +101,14 @@ def test_a_branch_as_a_conversation(cli: Cli) -> None:
     )
 
 
+def test_a_thread_without_messages_is_said_to_have_none(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "other.sqlite"
+    with SqliteSaver.from_conn_string(str(path)) as saver:
+        run_case(CATALOG["linear"], saver, "t")
+    out = cli("show", "t", "--store", path, "--messages", terminal=True).out
+    assert out.rstrip().endswith("no channel of messages")
+
+
 def test_an_unanswered_call_is_marked(cli: Cli) -> None:
     out = cli("show", ASKING, "--messages", terminal=True).out
     assert out.count("unanswered") == 2

@@ -31,7 +31,8 @@ def human(
     from rich.text import Text
 
     shorts = short_ids({*ids, *(turn.checkpoint for turn in talk.turns)})
-    yield f"{talk.thread}  {talk.store}  {count(talk.n_total, 'message')} in channel {talk.channel}"
+    where = f"{count(talk.n_total, 'message')} in channel {talk.channel}" if talk.channel else "no channel of messages"
+    yield f"{talk.thread}  {talk.store}  {where}"
     if len(talk.turns) < talk.n_total:
         yield Text(f"{len(talk.turns)} shown; all: --all", "dim")
     beside: set[int] = set()
