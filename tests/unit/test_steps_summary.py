@@ -6,7 +6,7 @@ import pytest
 
 from agentctl.codec.tree import Typed
 from agentctl.codec.values import pack
-from agentctl.records.rows import WriteRow
+from agentctl.records.rows import Stored, WriteRow
 from agentctl.records.threads import Interrupt, Task
 from agentctl.stores.reading import summary
 from agentctl.stores.reading.taskrows import task_rows
@@ -105,6 +105,13 @@ def window(texts: list[str]) -> WriteRow:
 def test_of_a_long_list_of_messages_the_newest_is_told() -> None:
     rows = [task_rows("task", "~__pregel_pull, agent", [window([str(i) for i in range(40)])])]
     assert summary.of_writes(rows) == '(39 messages before), "39"'
+
+
+def test_a_value_that_is_nested_too_deeply_is_said_to_be() -> None:
+    deep = Stored("msgpack", b"\x91" * 900 + b"\xc0")
+    write = WriteRow("", "1", "task", "~__pregel_pull, agent", 0, "notes", deep, len(deep.data))
+    rows = [task_rows("task", "~__pregel_pull, agent", [write])]
+    assert summary.of_writes(rows) == "notes: the value is nested too deeply to be shown"
 
 
 def test_a_list_of_a_few_messages_is_told_whole() -> None:

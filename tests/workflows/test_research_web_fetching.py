@@ -240,6 +240,7 @@ def bare(body: bytes) -> bytes:
         ("deflate", bare(html())),
         ("identity", html()),
     ],
+    ids=["gzip", "x-gzip", "GZip", "deflate", "bare deflate", "identity"],
 )
 def test_bodies_are_decompressed(encoding: str, body: bytes) -> None:
     pieces = [body[at : at + 7] for at in range(0, len(body), 7)]

@@ -114,7 +114,18 @@ def _parts(write: WriteRow) -> Sequence[str]:
         return ()
     if newest := _newest_message(write.value):
         return (newest,)
-    tree = _tree(write)
+    try:
+        return _told(_tree(write), channel)
+    except DecodeError as error:
+        return (f"{channel}: {error.message}",)
+
+
+def _told(tree: object, channel: str) -> Sequence[str]:
+    """Returns what an unpacked value says.
+
+    Raises:
+        DecodeError: It is nested too deeply to be shown.
+    """
     if texts := _messages(tree, channel):
         return texts
     if channel == layout.END:
