@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import importlib.util
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -22,10 +21,10 @@ _WRAPPERS: Final = {"awrap_model_call": "wrap_model_call", "awrap_tool_call": "w
 
 def bridge_middleware() -> None:
     """Lets agents that are built from now on run their synchronous middleware asynchronously. Cheap to call again."""
-    if importlib.util.find_spec("langchain") is None:
+    try:
+        from langchain.agents.middleware import AgentMiddleware
+    except ModuleNotFoundError:
         return
-    from langchain.agents.middleware import AgentMiddleware
-
     for name, sync_name in _WRAPPERS.items():
         refusing = getattr(AgentMiddleware, name)
         if not hasattr(refusing, _MARK):

@@ -15,10 +15,10 @@ from agentctl.errors import StoreError
 from agentctl.stores.postgres.layout import NEWEST_KNOWN_MIGRATION
 
 _CREATE = (
-    """CREATE TABLE {}.checkpoint_migrations (
+    """CREATE TABLE IF NOT EXISTS {}.checkpoint_migrations (
     v INTEGER PRIMARY KEY
 )""",
-    """CREATE TABLE {}.checkpoints (
+    """CREATE TABLE IF NOT EXISTS {}.checkpoints (
     thread_id TEXT NOT NULL,
     checkpoint_ns TEXT NOT NULL DEFAULT '',
     checkpoint_id TEXT NOT NULL,
@@ -28,7 +28,7 @@ _CREATE = (
     metadata JSONB NOT NULL DEFAULT '{{}}',
     PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id)
 )""",
-    """CREATE TABLE {}.checkpoint_blobs (
+    """CREATE TABLE IF NOT EXISTS {}.checkpoint_blobs (
     thread_id TEXT NOT NULL,
     checkpoint_ns TEXT NOT NULL DEFAULT '',
     channel TEXT NOT NULL,
@@ -37,7 +37,7 @@ _CREATE = (
     blob BYTEA,
     PRIMARY KEY (thread_id, checkpoint_ns, channel, version)
 )""",
-    """CREATE TABLE {}.checkpoint_writes (
+    """CREATE TABLE IF NOT EXISTS {}.checkpoint_writes (
     thread_id TEXT NOT NULL,
     checkpoint_ns TEXT NOT NULL DEFAULT '',
     checkpoint_id TEXT NOT NULL,
@@ -49,9 +49,9 @@ _CREATE = (
     task_path TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
 )""",
-    "CREATE INDEX checkpoints_thread_id_idx ON {}.checkpoints(thread_id)",
-    "CREATE INDEX checkpoint_blobs_thread_id_idx ON {}.checkpoint_blobs(thread_id)",
-    "CREATE INDEX checkpoint_writes_thread_id_idx ON {}.checkpoint_writes(thread_id)",
+    "CREATE INDEX IF NOT EXISTS checkpoints_thread_id_idx ON {}.checkpoints(thread_id)",
+    "CREATE INDEX IF NOT EXISTS checkpoint_blobs_thread_id_idx ON {}.checkpoint_blobs(thread_id)",
+    "CREATE INDEX IF NOT EXISTS checkpoint_writes_thread_id_idx ON {}.checkpoint_writes(thread_id)",
 )
 _SETUP_LOCK = 0x6167656E7463746C
 """Key of the advisory lock that makes two set-ups of one database wait for each other ("agentctl" in ASCII)."""
@@ -86,15 +86,18 @@ def are_tables_missing(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> 
 
 
 def create_tables(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> None:
-    """Creates the stock tables as part of a transaction, unless another one has made them since they were missed."""
+    """Creates the stock tables as part of a transaction, unless another one has made them since they were missed.
+
+    Each statement looks for its table by itself: this transaction, which missed them, may go on missing them.
+    """
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_SETUP_LOCK,))
     name = sql.Identifier(_existing_schema(cursor, schema))
-    if _has_table(cursor, schema, "checkpoints"):
-        return
     for statement in _CREATE:
         cursor.execute(sql.SQL(statement).format(name))
     cursor.execute(
-        sql.SQL("INSERT INTO {}.checkpoint_migrations (v) SELECT generate_series(0, %s)").format(name),
+        sql.SQL("INSERT INTO {}.checkpoint_migrations (v) SELECT generate_series(0, %s) ON CONFLICT DO NOTHING").format(
+            name
+        ),
         (NEWEST_KNOWN_MIGRATION,),
     )
 
