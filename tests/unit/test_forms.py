@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentctl.errors import RevisionSyntaxError, UsageError
@@ -175,6 +175,7 @@ def test_a_path_is_read_as_it_is_written(steps: list[str | int]) -> None:
     assert parse_path(path_text(tuple(steps))) == tuple(steps)
 
 
+@example(["\\"], None)
 @given(STEPS, st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.lists(st.integers())))
 def test_a_patch_is_read_as_it_is_written(steps: list[str | int], value: object) -> None:
     (patch,) = parse_forms(patch=[f"call_1:{path_text(tuple(steps))}={json.dumps(value)}"]).patches

@@ -320,11 +320,14 @@ def _split(text: str, flag: str, form: str) -> tuple[str, str]:
 def _outside_brackets(text: str, wanted: str) -> list[int]:
     """Returns where `wanted` stands outside `["..."]`."""
     found = []
-    in_quotes = False
+    in_quotes = escaped = False
     for at, character in enumerate(text):
-        if character == '"' and text[at - 1 : at] != "\\" and (in_quotes or text[at - 1 : at] == "["):
-            in_quotes = not in_quotes
-        elif character == wanted and not in_quotes:
+        if in_quotes:
+            in_quotes = character != '"' or escaped
+            escaped = character == "\\" and not escaped
+        elif character == '"' and text[at - 1 : at] == "[":
+            in_quotes = True
+        elif character == wanted:
             found.append(at)
     return found
 
