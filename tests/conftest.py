@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.support.agent_server import AgentServer
+    from tests.support.damage import Rows
     from tests.support.postgres import EmptyDatabases
 
 _FOLDERS = ("CONFIG", "DATA", "STATE", "CACHE")
@@ -64,6 +65,32 @@ def fresh_postgres_url(empty_databases: EmptyDatabases) -> Iterator[str]:
     """The URL of an empty database, the test's own until it ends."""
     with empty_databases.lend() as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
+    """A SQLite store of the module's own, whose rows can be damaged."""
+    from tests.support.damage import sqlite_rows
+
+    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
+        yield rows
+
+
+@pytest.fixture(scope="module")
+def postgres(postgres_url: str) -> Iterator[Rows]:
+    """A Postgres store of the module's own, whose rows can be damaged."""
+    from tests.support.damage import postgres_rows
+    from tests.support.postgres import new_database
+
+    with new_database(postgres_url) as url, postgres_rows(url) as rows:
+        yield rows
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def rows(request: pytest.FixtureRequest) -> Rows:
+    """The store of the module on each kind in turn."""
+    found: Rows = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture(scope="session")

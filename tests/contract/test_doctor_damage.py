@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +14,7 @@ from agentctl.stores.open import open_reader
 from agentctl.upkeep.doctor.codes import CODES
 from agentctl.upkeep.doctor.examine import Examination
 from tests.catalog import CATALOG, config_of
-from tests.support.damage import Rows, postgres_rows, sqlite_rows
+from tests.support.damage import Rows
 from tests.support.damaging import (
     DAMAGES,
     KEY,
@@ -29,30 +28,11 @@ from tests.support.damaging import (
     route_to,
     ruin_write,
 )
-from tests.support.postgres import new_database
 
 ELSEWHERE = {
     "layout_newer", "layout_old", "layout_altered", "key_lacking",
     "node_gone", "channel_gone", "trigger_gone", "resume_lost", "resume_plan",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
-        yield rows
-
-
-@pytest.fixture(scope="module")
-def postgres(postgres_url: str) -> Iterator[Rows]:
-    with new_database(postgres_url) as url, postgres_rows(url) as rows:
-        yield rows
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def rows(request: pytest.FixtureRequest) -> Rows:
-    found: Rows = request.getfixturevalue(request.param)
-    return found
 
 
 def examine(rows: Rows, thread: str) -> Examined:

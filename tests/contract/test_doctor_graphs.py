@@ -25,24 +25,6 @@ from tests.support.damage import Rows, postgres_rows, sqlite_rows
 from tests.support.postgres import new_database
 
 
-@pytest.fixture(scope="module")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
-        yield rows
-
-
-@pytest.fixture(scope="module")
-def postgres(postgres_url: str) -> Iterator[Rows]:
-    with new_database(postgres_url) as url, postgres_rows(url) as rows:
-        yield rows
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def rows(request: pytest.FixtureRequest) -> Rows:
-    found: Rows = request.getfixturevalue(request.param)
-    return found
-
-
 def found(rows: Rows, thread: str, graph: Any) -> dict[str, str]:
     """Causes by code of what is found beside a graph."""
     with closing(open_reader(rows.url)) as reader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -21,8 +20,7 @@ from agentctl.stores.open import open_reader
 from agentctl.stores.reading.lineage import read_lineage
 from agentctl.upkeep.prune.request import PruneRequest
 from tests.catalog import CATALOG, Saver, config_of, go
-from tests.support.damage import Rows, postgres_rows, sqlite_rows
-from tests.support.postgres import new_database
+from tests.support.damage import Rows, postgres_rows
 from tests.support.pruning import clone, deleter_of, faults, named, plain, prune, request, states
 
 CASES = (
@@ -34,24 +32,6 @@ CASES = (
     "exit twice",
     "functional answered",
 )
-
-
-@pytest.fixture(scope="module")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
-        yield rows
-
-
-@pytest.fixture(scope="module")
-def postgres(postgres_url: str) -> Iterator[Rows]:
-    with new_database(postgres_url) as url, postgres_rows(url) as rows:
-        yield rows
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def rows(request: pytest.FixtureRequest) -> Rows:
-    found: Rows = request.getfixturevalue(request.param)
-    return found
 
 
 def run_twice(rows: Rows, name: str, thread: str) -> Any:

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agentctl.testing import CliResult, run_cli
-from tests.support.damage import Rows, postgres_rows, sqlite_rows
-from tests.support.postgres import new_database
+from tests.support.damage import Rows
 
 FEW = settings(
     max_examples=6,
@@ -88,18 +87,6 @@ def imports() -> Iterator[Imports]:
     yield recorder
     sys.meta_path.remove(recorder)  # type: ignore[arg-type]
     assert [name for name in recorder.seen if name.startswith(FORGED)] == []
-
-
-@pytest.fixture(scope="module")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
-        yield rows
-
-
-@pytest.fixture(scope="module")
-def postgres(postgres_url: str) -> Iterator[Rows]:
-    with new_database(postgres_url) as url, postgres_rows(url) as rows:
-        yield rows
 
 
 def _cli(url: str, *words: str) -> CliResult:

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from agentctl.render.run_documents import plan_object
 from agentctl.render.runs import plan_lines
 from agentctl.sandbox.environment import environment
 from agentctl.testing import CliResult, build_thread, run_cli
-from tests.support.damage import Rows, postgres_rows, sqlite_rows
-from tests.support.postgres import new_database
+from tests.support.damage import Rows
 from tests.support.stored import rows_naming
 
 _KEY = "0123456789abcdef"
@@ -90,24 +88,6 @@ def test_m3_a_dataset_and_a_case_hold_no_secret_of_the_configuration(tmp_path: P
     assert {path.name for path in kept} >= {"case.json", "examples.jsonl", "001-replay.json"}
     assert [path for path in kept if "hunter2" in path.read_text()] == []
     assert '"user_id": "u-7"' in (tmp_path / "datasets" / "d" / "examples.jsonl").read_text()
-
-
-@pytest.fixture(scope="module")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
-        yield rows
-
-
-@pytest.fixture(scope="module")
-def postgres(postgres_url: str) -> Iterator[Rows]:
-    with new_database(postgres_url) as url, postgres_rows(url) as rows:
-        yield rows
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def rows(request: pytest.FixtureRequest) -> Rows:
-    found: Rows = request.getfixturevalue(request.param)
-    return found
 
 
 def _cli(rows: Rows, *words: object) -> CliResult:

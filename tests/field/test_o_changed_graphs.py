@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,8 @@ from typing_extensions import TypedDict
 
 from agentctl.experiments.replay import replay
 from agentctl.testing import CliResult, build_thread, run_cli
-from tests.support.damage import Rows, postgres_rows, sqlite_rows
+from tests.support.damage import Rows
 from tests.support.experiments import about_to_run, experiment_on
-from tests.support.postgres import new_database
 
 
 class Before(TypedDict, total=False):
@@ -76,18 +74,6 @@ def build(**compiled):
 graph = build()
 """
 _WRITTEN = {"field": "    city: str", "channel": "log", "node": "decide", "value": ', city="Bonn"'}
-
-
-@pytest.fixture(scope="module")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
-        yield rows
-
-
-@pytest.fixture(scope="module")
-def postgres(postgres_url: str) -> Iterator[Rows]:
-    with new_database(postgres_url) as url, postgres_rows(url) as rows:
-        yield rows
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

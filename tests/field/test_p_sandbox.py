@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -22,9 +21,8 @@ from agentctl.sandbox.effects import Effects
 from agentctl.sandbox.recorder import record_thread
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.testing import CliResult, build_thread, run_cli
-from tests.support.damage import Rows, postgres_rows, sqlite_rows
+from tests.support.damage import Rows, sqlite_rows
 from tests.support.experiments import about_to_run, experiment_on
-from tests.support.postgres import new_database
 from tests.support.tools import World, agent, call, calling
 
 _RAN: list[str] = []
@@ -83,24 +81,6 @@ def test_p7_the_plan_tells_what_really_answers_and_which_names_nobody_asks_for(t
         "--stub stocks: no tool of the graph or the recording is called that; did you mean stock?",
     )
     assert _RAN == []
-
-
-@pytest.fixture(scope="module")
-def sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rows]:
-    with sqlite_rows(tmp_path_factory.mktemp("sqlite")) as rows:
-        yield rows
-
-
-@pytest.fixture(scope="module")
-def postgres(postgres_url: str) -> Iterator[Rows]:
-    with new_database(postgres_url) as url, postgres_rows(url) as rows:
-        yield rows
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def rows(request: pytest.FixtureRequest) -> Rows:
-    found: Rows = request.getfixturevalue(request.param)
-    return found
 
 
 def _export(rows: Rows, thread: str, folder: Path, *words: str) -> CliResult:
