@@ -1,0 +1,1 @@
+"""What is personal in stored values, and what it becomes."""
