@@ -118,6 +118,10 @@ class ThreadExists(Refused):
     """The thread that a copy would make is there already; copies never mix with other rows."""
 
 
+class IsolationFailed(Refused):
+    """The process of an experiment cannot be held to what it may do; nothing of the graph was loaded."""
+
+
 class Blocked(AgentctlError):
     """A tool call had no answer, so the run stopped there and nothing ran."""
 

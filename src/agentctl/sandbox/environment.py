@@ -14,10 +14,10 @@ from typing import Final
 OWN_NAME: Final = "agentctl_graph_"
 """Begins the name of a file's module where the name its project would use is taken."""
 
-_NEVER: Final = "AGENTCTL_ENV"
+NEVER: Final = "AGENTCTL_ENV"
 """Says that effects may be real; it does not reach an experiment."""
 
-_UNTRACED: Final = MappingProxyType(
+UNTRACED: Final = MappingProxyType(
     dict.fromkeys(("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"), "false")
 )
 """Keeps prompts out of LangSmith also in threads that a node starts, where the context says nothing.
@@ -55,11 +55,11 @@ def import_path(folders: tuple[Path, ...]) -> Generator[None]:
 @contextmanager
 def environment(values: Mapping[str, str]) -> Generator[None]:
     """Sets environment variables, and takes away what must not reach an experiment."""
-    values = {**_UNTRACED, **values}
-    changed = {name: os.environ.get(name) for name in {*values, _NEVER}}
+    values = {**UNTRACED, **values}
+    changed = {name: os.environ.get(name) for name in {*values, NEVER}}
     os.environ.update(values)
-    if _NEVER not in values:
-        os.environ.pop(_NEVER, None)
+    if NEVER not in values:
+        os.environ.pop(NEVER, None)
     try:
         yield
     finally:

@@ -1,0 +1,75 @@
+"""What the process of an experiment may still do, and the layers that hold it to that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Level = Literal["strict", "best", "off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What a process may still do.
+
+    Attributes:
+        proxy_port: The one TCP port, on loopback, that may be connected to; None where nothing may be reached at all.
+        writable: Files and folders, which exist, that may be written; a folder with all that is beneath it.
+        unreadable: Files and folders that may not be read.
+    """
+
+    proxy_port: int | None = None
+    writable: tuple[Path, ...] = ()
+    unreadable: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """What holds a process.
+
+    Attributes:
+        network: `seccomp`, the kernel, for whatever runs in the process and its children; or `hook`, the audit hook of
+            Python, for Python code alone.
+        files: The same for writing files.
+        n_writable: Number of places that may be written.
+        is_proxied: Whether the proxy may be asked.
+    """
+
+    network: Literal["seccomp", "hook"]
+    files: Literal["landlock", "hook"]
+    n_writable: int = 0
+    is_proxied: bool = False
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether the kernel holds all of it, which is what `strict` asks for."""
+        return self.network == "seccomp" and self.files == "landlock"
+
+    @property
+    def text(self) -> str:
+        """What plan and report say."""
+        layers = " + ".join(dict.fromkeys((self.network, self.files))).replace("hook", "audit hook")
+        network = "held to the proxy" if self.is_proxied else "closed"
+        places = "1 place" if self.n_writable == 1 else f"{self.n_writable} places"
+        return f"{layers} (network {network}, writes held to {places})"
+
+
+def offered(confinement: Confinement | None = None) -> Layers:
+    """Returns what this system gives for a confinement; nothing is put on."""
+    confinement = confinement or Confinement()
+    return Layers("hook", "hook", len(confinement.writable), confinement.proxy_port is not None)
+
+
+def confine(confinement: Confinement, *, refused: Callable[[str], None] = lambda _: None) -> Layers:
+    """Holds this process, and all that it starts, to a confinement, for good.
+
+    Args:
+        confinement: What it may still do.
+        refused: Told each attempt that the audit hook stops, such as "reach api.example.com:443".
+
+    Raises:
+        IsolationFailed: A layer that `offered` promises could not be put on.
+    """
+    return offered(confinement)
