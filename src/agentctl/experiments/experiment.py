@@ -11,7 +11,7 @@ from agentctl.experiments.runs.observed import Check
 from agentctl.experiments.runs.resuming import Answers
 from agentctl.experiments.runs.running import Ended, Limits, RunJob, run_all
 from agentctl.experiments.runs.savers import open_saver
-from agentctl.records.copies import Place
+from agentctl.records.copies import MASKED, Place
 from agentctl.records.messages import CallSite
 from agentctl.records.rows import MemoryItem
 from agentctl.records.runs import Plan
@@ -89,6 +89,7 @@ class Experiment:
         memory: Items of the memory store that each run sees a copy of; None takes those beside the checkpoints.
         reason: Why, for the metadata of everything written; '' for none.
         case: Name of the case that this belongs to.
+        masked: Whether the personal data of the source thread is masked: by its reader, or in its rows already.
         on_plan: Called with the plan before anything is copied or run.
         on_threads: Called with the debug threads and `replay` or `fork` before they are made.
         on_end: Called as each run ends.
@@ -129,9 +130,13 @@ def recorded_configurable(metadata: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def provenance(target: Target, op: str, reason: str, *, as_node: str | None = None, case: str = "") -> dict[str, str]:
-    """Returns the flat metadata that says where a copy came from, what was done to it, why, and for which case."""
+def provenance(
+    target: Target, op: str, reason: str, *, as_node: str | None = None, case: str = "", masked: bool = False
+) -> dict[str, str]:
+    """Returns the flat metadata that says where a copy came from, what was done, why, for which case, and if masked."""
     facts = {ORIGIN: target.place.target, "agentctl_op": op}
+    if masked:
+        facts[MASKED] = "true"
     if target.ns:
         facts["agentctl_origin_ns"] = target.ns
     if reason:

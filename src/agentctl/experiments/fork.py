@@ -66,7 +66,14 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*bare, *made.warnings])
         if experiment.on_plan is not None:
             experiment.on_plan(plan)
-        facts = provenance(target, forms.op, experiment.reason, as_node=made.as_node, case=experiment.case)
+        facts = provenance(
+            target,
+            forms.op,
+            experiment.reason,
+            as_node=made.as_node,
+            case=experiment.case,
+            masked=experiment.masked,
+        )
         n_threads = n if run else 1
         names, copies = make_copies(experiment, made.reader, made.plan, target.thread, "fork", n_threads, facts)
     ended: Sequence[Ended] = ()

@@ -17,6 +17,7 @@ from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.base import Reader
 from agentctl.stores.copying.stated_rows import as_rows
+from agentctl.stores.masked import is_masked
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.same import same_tables
 
@@ -90,6 +91,7 @@ def prepared(
             memory=source.memory(),
             reason=settings.reason,
             case=settings.case,
+            masked=source.info.masked or is_masked(source, target.thread),
             on_plan=on_plan,
             on_threads=on_threads,
             on_end=on_end,

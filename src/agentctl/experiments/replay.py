@@ -48,7 +48,7 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     nodes = planned_nodes(experiment, target.ns, point.next)
     base = for_replay(experiment.source, target.thread, target.ns, target.id, target.thread)
     bare = check_values(experiment, point, base)
-    facts = provenance(target, "replay", experiment.reason, case=experiment.case)
+    facts = provenance(target, "replay", experiment.reason, case=experiment.case, masked=experiment.masked)
     policy = policy_at(experiment, target)
     plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*bare, *_runs_again(point)])
     if experiment.on_plan is not None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 
 def command(verb: str, *words: str) -> str:
     """Returns `agentctl VERB WORD...` as it can be pasted into a shell."""
     return shlex.join(("agentctl", *verb.split(), *words))
 
+
+MASKED: Final = "agentctl_masked"
+"""Metadata of a thread whose personal data was masked when it was copied, and of what was made from it."""
 
 Scope = Literal["lineage", "all", "point"]
 

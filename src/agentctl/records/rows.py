@@ -115,6 +115,8 @@ class StoredCheckpoint:
     """False where the store does not give versions, so that the maps of them are empty."""
     unread: Mapping[str, int] = field(default_factory=dict)
     """Bytes of the values, by channel, that are larger than the caller asked for; `values` lacks them."""
+    cipher: str = ""
+    """What the row is encrypted with as a whole (SQLite), where it was read whole; '' where it is not."""
 
 
 class ThreadHead(NamedTuple):

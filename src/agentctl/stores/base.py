@@ -18,12 +18,16 @@ StoreKind = Literal["sqlite", "postgres", "saver", "server"]
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """Which store this is. `url` has its password replaced; `profile` is the name it was reached by, or ''."""
+    """Which store this is. `url` has its password replaced; `profile` is the name it was reached by, or ''.
+
+    `masked` says that a reader gives other values than the store holds, so that no row may be taken past the reader.
+    """
 
     kind: StoreKind
     url: str
     profile: str = ""
     warnings: tuple[str, ...] = ()
+    masked: bool = False
 
     def __str__(self) -> str:
         return f"{self.profile} ({self.kind})" if self.profile else self.url

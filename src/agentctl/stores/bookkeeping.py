@@ -82,15 +82,20 @@ def read_state(row: CheckpointRow, state: Stored, channels: Collection[str] | No
     """
     try:
         opened = decrypted(state)
+        cipher = state.type.partition("+")[2]
         if opened.type == "msgpack":
-            return _from_msgpack(row, opened.data, channels)
+            return _sealed_with(cipher, _from_msgpack(row, opened.data, channels))
         if opened.type in _JSON_TYPES:
-            return _from_json(row, opened.data, channels)
+            return _sealed_with(cipher, _from_json(row, opened.data, channels))
     except DecodeError as error:
         return _damaged(row, error.message)
     except (ValueError, KeyError, TypeError) as error:
         return _damaged(row, f"checkpoint {row.id} is damaged: {error}")
     return _damaged(row, f"checkpoint {row.id} has the serialization type {state.type!r}, which is not read")
+
+
+def _sealed_with(cipher: str, checkpoint: StoredCheckpoint) -> StoredCheckpoint:
+    return replace(checkpoint, cipher=cipher) if cipher else checkpoint
 
 
 def read_parts(

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from agentctl.config.places import same_store
 from agentctl.stores.base import Reader, Writer
 
 
+@runtime_checkable
+class Covering(Reader, Protocol):
+    """A reader around another one, whose rows it gives in another form."""
+
+    @property
+    def covered(self) -> Reader:
+        """The other one."""
+        ...
+
+
 def same_tables(source: Reader, target: Writer) -> bool:
     """Returns whether what is written to one store appears in the other. Two schemas of a database are two stores."""
+    while isinstance(source, Covering):
+        source = source.covered
     if not same_store(source.info.url, target.info.url):
         return False
     if source.info.kind != "postgres":

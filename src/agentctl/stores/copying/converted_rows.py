@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from agentctl.codec.encryption import is_encrypted, sealed
 from agentctl.errors import Refused
 from agentctl.records.rows import Stored, StoredCheckpoint, WriteRow
 from agentctl.stores.base import Reader, RowPick
@@ -51,6 +52,8 @@ def for_postgres(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Itera
     for checkpoint in _stored(reader, thread, picks):
         row = checkpoint.row
         try:
+            if checkpoint.cipher:
+                raise Unholdable(f"encrypted row ({checkpoint.cipher}), which is copied only to the same kind of store")
             require_text(namespace=row.ns, id=row.id, parent=row.parent)
             require_json(row.metadata, "metadata")
             document = to_document(checkpoint)
@@ -76,6 +79,8 @@ def for_sqlite(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterato
             state = to_state(checkpoint)
         except Unholdable as reason:
             raise _refused(reason, row.ns, row.id, "SQLite") from None
+        if checkpoint.cipher:
+            state = sealed(state, checkpoint.cipher)
         metadata = json.dumps(dict(row.metadata), ensure_ascii=False).encode("utf-8", "surrogatepass")
         yield (row.ns, row.id, row.parent, state.type, state.data, metadata)
 
@@ -92,12 +97,12 @@ def converted_writes(
         target: Name of the target's kind, for messages.
 
     Raises:
-        Refused: A write is encrypted, or one of its texts does not fit.
+        Refused: A write is encrypted and the source another kind of store, or one of its texts does not fit.
     """
     for write in picked_writes(reader, thread, picks):
         value = write.value or Stored("null", b"")
         try:
-            if "+" in value.type:
+            if is_encrypted(value) and reader.info.kind != target.lower():
                 raise Unholdable(f"encrypted write ({value.type}), which is copied only to the same kind of store")
             if target == "Postgres":
                 require_text(channel=write.channel, task=write.task_id, path=write.task_path, type=value.type)
@@ -123,6 +128,14 @@ def picked_writes(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iter
                 yield from taken(by_id, reader.writes(thread, ns, ids, channels=rule.channels))
 
 
+def unmaskable(what: str, why: str) -> Refused:
+    """Returns the error for rows that cannot be read, so that nobody knows what in them is personal."""
+    return Refused(
+        f"{what} cannot be masked: {why}",
+        hint="encrypted rows need LANGGRAPH_AES_KEY; what cannot be read is not copied where it has to be masked",
+    )
+
+
 def picked_checkpoints(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[StoredCheckpoint]:
     """Yields the picked checkpoints with all their values, by namespace, oldest first."""
     return _stored(reader, thread, picks)
@@ -130,7 +143,10 @@ def picked_checkpoints(reader: Reader, thread: str, picks: Sequence[RowPick]) ->
 
 def _stored(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[StoredCheckpoint]:
     for ns, by_id in by_namespace(picks).items():
-        yield from reader.stored(thread, ns, sorted(by_id))
+        for checkpoint in reader.stored(thread, ns, sorted(by_id)):
+            if checkpoint.damage is not None and reader.info.masked:
+                raise unmaskable(f"checkpoint {checkpoint.row.id}", checkpoint.damage)
+            yield checkpoint
 
 
 @dataclass(slots=True)

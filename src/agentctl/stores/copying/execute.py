@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, cast
 
 from agentctl.errors import Refused
-from agentctl.records.copies import CopyReport, Place
+from agentctl.records.copies import MASKED, CopyReport, Place
 from agentctl.records.rows import Stored
 from agentctl.stores.base import CopyPlan, Reader, RowPick, Writer
 from agentctl.stores.copying import preflight, verify
@@ -160,6 +160,7 @@ def _report(
         n_blobs=n_blobs,
         n_bytes=n_bytes,
         verified=not dry_run,
+        masked=MASKED in plan.provenance,
         dry_run=dry_run,
         warnings=_warnings(reader, plan),
     )

@@ -39,8 +39,10 @@ class Origin:
 
 @contextmanager
 def origin_of(reader: Reader) -> Iterator[Origin]:
-    """Yields the source that a reader of one moment is open on."""
-    if reader.info.kind == "sqlite":
+    """Yields the source that a reader of one moment is open on; of a masked one nothing but what the reader gives."""
+    if reader.info.masked:
+        yield Origin(reader)
+    elif reader.info.kind == "sqlite":
         file = SqliteFile(Path(reader.info.url))
         try:
             yield Origin(reader, file=file, keys=reader.keys if isinstance(reader, SqliteReader) else {})

@@ -26,7 +26,7 @@ def check_plans(source: Reader, target: Reader, plans: Sequence[CopyPlan]) -> No
     """Raises Refused where one of the plans cannot be carried out exactly. Nothing is written.
 
     Looked at, in this order: the plans themselves, the names of the target threads, and, where rows go into another
-    kind of store, every value.
+    kind of store or are masked on the way, every value.
     """
     _check_names(target, plans)
     checked: set[tuple[str, tuple[RowPick, ...]]] = set()
@@ -87,7 +87,7 @@ def _check_texts(plan: CopyPlan) -> None:
 
 
 def _check_values(source: Reader, target: Reader, plan: CopyPlan) -> None:
-    if source.info.kind == target.info.kind:
+    if source.info.kind == target.info.kind and not source.info.masked:
         return
     _check_not_encrypted(source, plan)
     rows: Iterator[object]

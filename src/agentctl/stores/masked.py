@@ -1,0 +1,11 @@
+"""Whether the rows of a thread hold masked values, which its own metadata says."""
+
+from __future__ import annotations
+
+from agentctl.records.copies import MASKED
+from agentctl.stores.base import Reader
+
+
+def is_masked(reader: Reader, thread: str) -> bool:
+    """Says whether a thread is a masked copy, or was made from one: a row of each such thread has the mark."""
+    return any(MASKED in row.metadata for row in reader.rows(thread))
