@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agentctl.cli.commands import COMMANDS
 from tests.catalog import CATALOG, sqlite_thread
 
 RUN = """
@@ -67,9 +68,11 @@ def test_a_history_in_a_pipe_imports_no_more_than_it_needs(store: Path) -> None:
 
 
 @pytest.mark.real_process
-def test_help_imports_no_store_and_no_experiment() -> None:
-    others = (*HEAVY, "agentctl.stores.sqlite.reader", "agentctl.experiments.replay", "agentctl.sandbox.gate")
-    assert loaded_by("--help", among=others) == "exit 0 loaded"
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_the_list_of_commands_imports_none_of_them(word: str) -> None:
+    modules = (place.partition(":")[0] for _, place, _ in COMMANDS)
+    others = (*HEAVY, *modules, "agentctl.stores", "agentctl.config", "agentctl.experiments", "agentctl.sandbox")
+    assert loaded_by(word, among=others) == "exit 0 loaded"
 
 
 @pytest.mark.real_process

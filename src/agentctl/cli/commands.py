@@ -1,6 +1,7 @@
 """The list of commands, in the order that help shows them, and the root that runs one of them.
 
-A command's module is imported only when the command is: `agentctl history` does not pay for what `diagnose` needs.
+A command's module is imported only when the command is named: `agentctl history` does not pay for what `diagnose`
+needs, and the list of commands pays for none of them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ COMMANDS: Final = (
 
 
 def build(argv: Sequence[str] = ()) -> typer.Typer:
-    """Returns the root with the command that a command line names; with all of them where it names none."""
+    """Returns the root with the command that a command line names; where it names none, with a list of all of them."""
     app = typer.Typer(
         name="agentctl",
         add_completion=False,
@@ -48,15 +49,28 @@ def build(argv: Sequence[str] = ()) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    named = [entry for entry in COMMANDS if argv and entry[0] == argv[0]]
-    for name, place, in_short in named or COMMANDS:
-        module, _, attribute = place.partition(":")
-        command = getattr(import_module(module), attribute)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name, short_help=in_short)
-        else:
-            app.command(name, short_help=in_short)(command)
+    first = next((word for word in argv if not word.startswith("-")), None)
+    named = next((entry for entry in COMMANDS if entry[0] == first), None)
+    if named is not None:
+        _add(app, *named)
+        return app
+    for name, _, in_short in COMMANDS:
+        app.command(name, short_help=in_short)(_listed)
     return app
+
+
+def _add(app: typer.Typer, name: str, place: str, in_short: str) -> None:
+    """Imports a command or a group of commands, and adds it."""
+    module, _, attribute = place.partition(":")
+    command = getattr(import_module(module), attribute)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name, short_help=in_short)
+    else:
+        app.command(name, short_help=in_short)(command)
+
+
+def _listed() -> None:
+    """Stands for a command that is listed, and suggested for a mistyped name, but not run."""
 
 
 def _version(value: bool) -> None:
