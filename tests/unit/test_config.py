@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from agentctl.config.load import Config, load_config
 from agentctl.config.places import hide_password, literal_password, locate_store, same_store
 from agentctl.config.profiles import AuditRule
 from agentctl.config.show import list_settings
-from agentctl.config.stores import require_copyable
+from agentctl.config.stores import is_masked_on_copy
 from agentctl.errors import ConfigError, NotFound, Refused
+from agentctl.records.masking import FieldRule, MaskSettings, PatternRule
 
 PROFILES = """
 profiles:
@@ -167,9 +169,8 @@ def test_copies_go_to_debug_or_to_a_profile_or_url_that_may_be_written(tmp_path:
 def test_a_store_given_by_its_address_keeps_the_rule_of_its_profile_about_copies(tmp_path: Path) -> None:
     config = config_in(tmp_path, "profiles: {prod: {store: data/prod.sqlite, mask: always}}")
     for flag in ("data/prod.sqlite", f"sqlite:///{tmp_path}/data/prod.sqlite"):
-        with pytest.raises(Refused, match="mask: always"):
-            require_copyable(config.store_of(None, flag))
-    require_copyable(config.store_of(None, "data/other.sqlite"))
+        assert is_masked_on_copy(config.store_of(None, flag), None)
+    assert not is_masked_on_copy(config.store_of(None, "data/other.sqlite"), None)
 
 
 def test_cases_lie_beside_the_debug_store(tmp_path: Path) -> None:
@@ -355,12 +356,70 @@ def test_protected_patterns_match_whole_thread_ids(tmp_path: Path) -> None:
     assert not config.store_of("c").protects("anything")
 
 
-def test_nothing_is_copied_out_of_a_profile_whose_copies_must_be_masked(tmp_path: Path) -> None:
+def test_nothing_is_copied_unmasked_out_of_a_profile_whose_copies_must_be_masked(tmp_path: Path) -> None:
     config = config_in(tmp_path, "profiles: {prod: {store: x.sqlite, mask: always}, open: {store: y.sqlite}}")
+    prod, others = config.store_of("prod"), (config.store_of("open"), config.store_of(None, "z.sqlite"))
+    assert is_masked_on_copy(prod, None)
+    assert is_masked_on_copy(prod, True)
     with pytest.raises(Refused, match="prod has mask: always"):
-        require_copyable(config.store_of("prod"))
-    require_copyable(config.store_of("open"))
-    require_copyable(config.store_of(None, "z.sqlite"))
+        is_masked_on_copy(prod, False)
+    for other in others:
+        assert [is_masked_on_copy(other, said) for said in (None, True, False)] == [False, True, False]
+        assert is_masked_on_copy(other, None, unsaid=True)
+
+
+MASKING = """\
+masking:
+  fields:
+    loyalty_no: other
+    customer.nickname: name
+  patterns:
+    badge: 'B-\\d{6}'
+    plate: {regex: '[A-Z]{1,3}-[A-Z]{2} \\d{1,4}', kind: other}
+  never: [ticket_id]
+  regions: [DE, US]
+"""
+
+
+def test_masking_has_rules_of_its_own(tmp_path: Path) -> None:
+    assert config_in(tmp_path).masking == MaskSettings()
+    config = config_in(tmp_path, MASKING)
+    assert config.masking == MaskSettings(
+        (FieldRule("loyalty_no", "other"), FieldRule("customer.nickname", "name")),
+        (PatternRule("badge", r"B-\d{6}"), PatternRule("plate", r"[A-Z]{1,3}-[A-Z]{2} \d{1,4}")),
+        ("ticket_id",),
+        ("DE", "US"),
+    )
+    shown = {setting.key: setting.value for setting in list_settings(config)}
+    assert shown["masking.fields.customer.nickname"] == "name"
+    assert shown["masking.patterns.badge"] == r"other: B-\d{6}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("masking:\n  field: {}", ":2: unknown key masking.field"),
+        ("masking:\n  fields:\n    vip: person", ":3: masking.fields.vip must be name or address or"),
+        ("masking:\n  patterns:\n    a: ok\n    b: '(x'", ":4: masking.patterns.b is no regular expression"),
+        ("masking:\n  patterns: {b: {regex: 'x*'}}", ":2: masking.patterns.b.regex matches empty text"),
+        ("masking:\n  patterns: {b: {kind: name}}", ":2: masking.patterns.b.regex is missing"),
+        ("masking:\n  regions: [Germany]", ":2: masking.regions are countries in two capital letters, not Germany"),
+        ("masking: [x]", "masking must be a mapping"),
+    ],
+)
+def test_a_wrong_rule_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        config_in(tmp_path, text)
+
+
+def test_the_key_of_masking_lies_beside_the_debug_store_and_is_never_shown(tmp_path: Path) -> None:
+    config = config_in(tmp_path)
+    state = tmp_path / "home/.local/state/agentctl"
+    assert config.mask_key_file(config.debug_store()) == state / "debug.sqlite.mask-key"
+    assert config.mask_key_file(config.debug_store("x/d.sqlite")) == tmp_path / "x/d.sqlite.mask-key"
+    assert config.mask_key_file(config.debug_store("postgresql://db/debug")) == state / "mask-key"
+    given = config_in(tmp_path, "", {"AGENTCTL_MASK_KEY": "swordfish swordfish"})
+    assert "swordfish" not in str(list_settings(given))
 
 
 def test_config_show_lists_every_setting_with_its_origin(tmp_path: Path) -> None:

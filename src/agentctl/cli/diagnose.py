@@ -17,6 +17,7 @@ from agentctl.cli.experimenting import (
     resolve_for_forms,
 )
 from agentctl.cli.grouped import FormOptions, RunOptions, Where, expanded
+from agentctl.cli.masking import MaskWish
 from agentctl.cli.opening import open_target
 from agentctl.cli.output import Answer, emit
 from agentctl.cli.viewing import workflow_view
@@ -49,7 +50,7 @@ def diagnose(
     Exit: 0 a verdict, 1 inconclusive, 5 refused or escaped, 3 no such thread, checkpoint or call.
     """
     env = ctx.obj
-    with open_target(env, target, where) as opened:
+    with open_target(env, target, where, mask=MaskWish(chosen.mask)) as opened:
         from agentctl.experiments.diagnose import diagnose as run_diagnosis
 
         parsed = read_forms(opened, forms, chosen)

@@ -13,7 +13,6 @@ from agentctl.cli.grouped import FormOptions, RunOptions
 from agentctl.cli.opening import Opened
 from agentctl.cli.output import say
 from agentctl.codec import jsontext
-from agentctl.config.stores import require_copyable
 from agentctl.errors import UsageError
 from agentctl.records.runs import Plan, RunGroup, SideEffects
 from agentctl.render.runs import plan_lines
@@ -115,9 +114,9 @@ def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str
     What the graph itself prints meanwhile goes to stderr too: stdout is the answer alone.
 
     Raises:
-        Refused: nothing may be copied out of the source unmasked, or the debug store may not be written.
+        Refused: the thread's id is personal and the source is masked, or the debug store may not be written.
     """
-    require_copyable(opened.store_choice)
+    opened.require_nameless()
     from agentctl.casebook.cases import case_for
     from agentctl.experiments.experiment import DebugStore, Target
     from agentctl.experiments.judging.evidence import Evidence
@@ -203,6 +202,8 @@ def kept_options(options: RunOptions) -> list[str]:
             words += [flag, value]
     if options.graph:
         words += ["--graph", options.graph]
+    if options.mask is not None:
+        words.append("--mask" if options.mask else "--no-mask")
     return words
 
 

@@ -9,6 +9,7 @@ import typer
 from agentctl.cli import options
 from agentctl.cli.experimenting import exit_code, experiment, read_forms, resolve_for_forms
 from agentctl.cli.grouped import FormOptions, RunOptions, Runs, Where, expanded
+from agentctl.cli.masking import MaskWish
 from agentctl.cli.opening import open_target
 from agentctl.cli.output import Answer, emit
 from agentctl.render import run_documents
@@ -39,7 +40,7 @@ def fork(
     Exit: 0 done, 1 the check failed, 2 no such node or channel, 5 blocked or refused, 6 the graph raised.
     """
     env = ctx.obj
-    with open_target(env, target, where) as opened:
+    with open_target(env, target, where, mask=MaskWish(chosen.mask)) as opened:
         from agentctl.experiments.fork import fork as make_fork
 
         parsed = read_forms(opened, forms, chosen)

@@ -44,6 +44,7 @@ class RunOptions:
     max_steps: options.MaxSteps = 50
     env: options.EnvVar = None
     to: options.To = None
+    mask: options.Mask = None
     case: options.Case = None
     reason: options.Reason = None
 

@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING
 from agentctl.cli.admission import admitted
 from agentctl.cli.env import Env
 from agentctl.cli.grouped import Where
+from agentctl.cli.masking import MaskWish, make_masker, masked_reader
 from agentctl.cli.output import warn
 from agentctl.config.load import Config, load_config
 from agentctl.config.stores import StoreChoice
-from agentctl.errors import NotFound
+from agentctl.errors import NotFound, Refused
+from agentctl.records.copies import command
 from agentctl.revisions.grammar import Range, Revision
 from agentctl.revisions.target import Target, parse_target
 
 if TYPE_CHECKING:
+    from agentctl.masking.masker import Masker
+    from agentctl.records.masking import MaskReport
     from agentctl.revisions.resolve import RangeResolution
     from agentctl.revisions.scope import Resolution
     from agentctl.stores.base import Reader
@@ -38,7 +42,10 @@ def page_size(env: Env, limit: int | None) -> int | None:
 
 @dataclass
 class Stores:
-    """The stores that one command has open, by profile and address; each is opened once."""
+    """The stores that one command has open, by profile and address; each is opened once.
+
+    `mask` says which of them are seen masked; None, for commands that only look, sees all as they are.
+    """
 
     env: Env
     config: Config
@@ -46,6 +53,7 @@ class Stores:
     schema: str | None
     debug_flag: str | None
     stack: ExitStack
+    mask: MaskWish | None = None
     open: dict[StoreChoice, Reader] = field(default_factory=dict)
 
     def choice(self, profile: str) -> StoreChoice:
@@ -56,7 +64,7 @@ class Stores:
         """Returns the store opened for reading.
 
         Raises:
-            Refused: its profile needs a ticket, and none was given.
+            Refused: its profile needs a ticket, and none was given; or it has to be masked, and `--no-mask` was.
             StoreError: it cannot be opened, or the audit log cannot be written.
         """
         from agentctl.stores.counting import count_reads
@@ -64,14 +72,22 @@ class Stores:
 
         choice = self.choice(profile)
         if choice not in self.open:
+            masks = self.mask is not None and self.mask.holds(choice)
             tally = self.stack.enter_context(admitted(self.env, self.config, choice, "read"))
             reader = open_reader(choice.url, profile=choice.profile, schema=choice.schema, warn=partial(warn, self.env))
             self.stack.callback(reader.close)
             count_reads(reader, tally)
             for text in reader.info.warnings:
                 warn(self.env, text)
-            self.open[choice] = reader
+            self.open[choice] = masked_reader(reader, choice, self.masker) if masks else reader
         return self.open[choice]
+
+    @cached_property
+    def masker(self) -> Masker:
+        """What masks for this command."""
+        return make_masker(
+            self.env, self.config, self.debug_flag, keeps_key=self.mask is not None and self.mask.keeps_key
+        )
 
     def has_thread(self, profile: str, thread: str) -> bool:
         """Tells whether a store holds checkpoints of a thread; a store that cannot be opened raises."""
@@ -138,6 +154,38 @@ class Opened:
 
         return StoredFacts(self.reader, self.thread)
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether the target's thread is seen masked, because its reader masks it or its rows hold masked values."""
+        from agentctl.stores.masked import is_masked
+
+        return self.reader.info.masked or is_masked(self.reader, self.thread)
+
+    def require_nameless(self) -> None:
+        """Refuses to make something after a masked thread whose id is personal.
+
+        Raises:
+            Refused: it is such a thread.
+        """
+        from agentctl.masking.naming import is_personal
+
+        if self.reader.info.masked and is_personal(self.thread, self.stores.masker):
+            raise Refused(
+                "the thread's id holds personal data, and what is made from it would be named after it",
+                hint=f"copy it under another name first: {command('copy', str(self.target), '--mask', '--as', 'NAME')}",
+            )
+
+    @property
+    def shown_thread(self) -> str:
+        """The thread id as it may stand in what is made from a masked thread: a token where it is personal."""
+        from agentctl.masking.naming import shown_name
+
+        return shown_name(self.thread, self.stores.masker) if self.reader.info.masked else self.thread
+
+    def mask_report(self) -> MaskReport | None:
+        """Returns what was masked so far, None where the target is seen as it is stored."""
+        return self.stores.masker.report() if self.reader.info.masked else None
+
     def resolve_range(self) -> RangeResolution | None:
         """Returns both ends of a range, or None where the target names one checkpoint."""
         if not isinstance(self.target.rev, Range):
@@ -179,24 +227,32 @@ class Opened:
 
 @contextmanager
 def open_stores(
-    env: Env, *, store: str | None = None, schema: str | None = None, debug_store: str | None = None
+    env: Env,
+    *,
+    store: str | None = None,
+    schema: str | None = None,
+    debug_store: str | None = None,
+    mask: MaskWish | None = None,
 ) -> Iterator[Stores]:
     """Gives the configured stores, opened as they are asked for and closed at the end."""
     config = load_config(env.cwd, env.environ)
     with ExitStack() as stack:
-        yield Stores(env, config, store, schema, debug_store, stack)
+        yield Stores(env, config, store, schema, debug_store, stack, mask)
 
 
 @contextmanager
-def open_target(env: Env, text: str, where: Where, *, ranges: bool = False) -> Iterator[Opened]:
-    """Gives a parsed target with its store open for reading.
+def open_target(
+    env: Env, text: str, where: Where, *, ranges: bool = False, mask: MaskWish | None = None
+) -> Iterator[Opened]:
+    """Gives a parsed target with its store open for reading, masked where the command wishes or the profile says so.
 
     Raises:
         NotFound: no such thread; the hint lists threads.
         Ambiguous: the text can be read in two ways.
+        Refused: it is not to be masked, and its profile has `mask: always`.
         StoreError: the store cannot be opened.
     """
-    with open_stores(env, store=where.store, schema=where.schema, debug_store=where.debug_store) as stores:
+    with open_stores(env, store=where.store, schema=where.schema, debug_store=where.debug_store, mask=mask) as stores:
         yield open_in(stores, text, ns=where.ns, branch=where.branch, literal=where.literal, ranges=ranges)
 
 

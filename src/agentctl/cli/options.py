@@ -68,6 +68,13 @@ Case = Annotated[
     str | None,
     typer.Option("--case", metavar="NAME", help="The case that keeps the evidence; else one named after the thread."),
 ]
+Mask = Annotated[
+    bool | None,
+    typer.Option(
+        "--mask/--no-mask",
+        help="Replace personal data by tokens on the way (docs/masking.md). A profile with mask: always always does.",
+    ),
+]
 To = Annotated[
     str | None,
     typer.Option("--to", metavar="PROFILE|URL", help="The store that copies go to; the debug store without it."),

@@ -7,6 +7,7 @@ import typer
 from agentctl.cli import options
 from agentctl.cli.experimenting import exit_code, experiment
 from agentctl.cli.grouped import RunOptions, Runs, Where, expanded
+from agentctl.cli.masking import MaskWish
 from agentctl.cli.opening import open_target
 from agentctl.cli.output import Answer, emit
 from agentctl.render import run_documents
@@ -34,7 +35,7 @@ def replay(
     Exit: 0 done, 1 the check failed, 5 blocked or refused, 6 the graph raised.
     """
     env = ctx.obj
-    with open_target(env, target, where) as opened:
+    with open_target(env, target, where, mask=MaskWish(chosen.mask)) as opened:
         from agentctl.experiments.replay import replay as run_replay
 
         with experiment(opened, opened.resolve(), chosen, "replay") as under:

@@ -10,10 +10,10 @@ import typer
 
 from agentctl.cli import options
 from agentctl.cli.env import Env
+from agentctl.cli.masking import MaskWish
 from agentctl.cli.opening import open_stores
 from agentctl.cli.output import Answer, emit, say
 from agentctl.config.load import Config, load_config
-from agentctl.config.stores import require_copyable
 from agentctl.errors import UsageError
 from agentctl.render import parity as rendering
 from agentctl.render import starters
@@ -160,17 +160,12 @@ def init(
 
 
 def _recordings(env: Env, store: str | None, schema: str | None, threads: Sequence[str]) -> dict[str, Recording]:
-    """Returns recordings by thread; none where neither a store nor a thread is named.
-
-    Raises:
-        Refused: nothing may be copied out of the store unmasked, and an example is a copy.
-    """
+    """Returns recordings by thread, masked where copies have to be; none where no store and no thread is named."""
     if store is None and not threads:
         return {}
     from agentctl.sandbox.starting.reading import read_recordings
 
-    with open_stores(env, store=store, schema=schema) as stores:
-        require_copyable(stores.choice(""))
+    with open_stores(env, store=store, schema=schema, mask=MaskWish()) as stores:
         return read_recordings(stores.reader(""), threads)
 
 

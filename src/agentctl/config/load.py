@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentctl.config.debug import debug_path, sqlite_file, state_folder
-from agentctl.config.origins import Origin
+from agentctl.config.masking import read_masking
+from agentctl.config.origins import DEFAULT, Origin
 from agentctl.config.places import expand, locate_code, locate_store, same_login, same_store
 from agentctl.config.profiles import DEBUG, AuditRule, Mask, Profile, read_profiles, store_text
 from agentctl.config.stores import StoreChoice
@@ -24,15 +25,17 @@ from agentctl.config.workflows import (
 )
 from agentctl.config.yamlfile import Section, read_yaml
 from agentctl.errors import ConfigError, NotFound, Refused
+from agentctl.records.masking import MaskSettings
 
 CONFIG_NAME = "agentctl.yaml"
 LANGGRAPH_NAME = "langgraph.json"
 STORE_VARIABLE = "AGENTCTL_STORE"
 DEBUG_VARIABLE = "AGENTCTL_DEBUG_STORE"
 PROFILE_VARIABLE = "AGENTCTL_PROFILE"
+MASK_KEY_NAME = "mask-key"
 
 _PLACEHOLDERS = re.compile(r"\$\{([^}]*)\}")
-_KEYS = frozenset({"profiles", "workflows", "debug_store"})
+_KEYS = frozenset({"profiles", "workflows", "debug_store", "masking"})
 
 
 def load_config(cwd: Path, env: Mapping[str, str]) -> Config:
@@ -63,6 +66,8 @@ def load_config(cwd: Path, env: Mapping[str, str]) -> Config:
         langgraph_file=_find_upward(cwd, LANGGRAPH_NAME),
         profiles=profiles,
         workflows=read_workflows(top.section("workflows")),
+        masking=read_masking(top.section("masking")),
+        masking_origin=top.origin("masking") if "masking" in top.data else DEFAULT,
     )
 
 
@@ -84,6 +89,8 @@ class Config:
         langgraph_file: The langgraph.json found, or None.
         profiles: By name; `debug` is always there.
         workflows: By name.
+        masking: What is personal besides what is known anyway.
+        masking_origin: Where that was said.
     """
 
     cwd: Path
@@ -92,6 +99,8 @@ class Config:
     langgraph_file: Path | None
     profiles: Mapping[str, Profile]
     workflows: Mapping[str, Workflow]
+    masking: MaskSettings = field(default_factory=MaskSettings)
+    masking_origin: Origin = DEFAULT
 
     @property
     def profile_names(self) -> tuple[str, ...]:
@@ -189,6 +198,17 @@ class Config:
         """Returns the folder that cases are kept in: beside a SQLite debug store, else in the state folder."""
         file = sqlite_file(debug.url)
         return (self.cwd / file).parent / "cases" if file else state_folder(self.env) / "cases"
+
+    def mask_key_file(self, debug: StoreChoice) -> Path:
+        """Returns the file of the key that masks what goes into a debug store; it need not exist.
+
+        It lies beside a SQLite debug store; those on servers share one in the state folder.
+        """
+        file = sqlite_file(debug.url)
+        if file is None:
+            return state_folder(self.env) / MASK_KEY_NAME
+        file = self.cwd / file
+        return file.with_name(f"{file.name}.{MASK_KEY_NAME}")
 
     def workflow_for(self, wanted: str | Mapping[str, object]) -> Workflow | None:
         """Returns a workflow by name, or the one that checkpoint metadata names (None where it names none).

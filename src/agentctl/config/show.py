@@ -10,6 +10,8 @@ from agentctl.config.origins import DEFAULT, Origin, Setting
 from agentctl.config.places import hide_password
 from agentctl.config.profiles import ALL_THREADS, DEBUG, Profile
 from agentctl.config.workflows import Workflow
+from agentctl.errors import ConfigError
+from agentctl.records.masking import KEY_VARIABLE, REGIONS
 
 
 def list_settings(config: Config) -> tuple[Setting, ...]:
@@ -25,6 +27,7 @@ def list_settings(config: Config) -> tuple[Setting, ...]:
             found.extend(_profile(profile))
     for workflow in config.workflows.values():
         found.extend(_workflow(workflow))
+    found.extend(_masking(config))
     return tuple(found)
 
 
@@ -64,3 +67,25 @@ def _workflow(workflow: Workflow) -> Iterator[Setting]:
             yield Setting(f"workflows.{workflow.name}.{key}", str(value), workflow.origin)
     for check in workflow.checks:
         yield Setting(f"workflows.{workflow.name}.checks", check, workflow.origin)
+
+
+def _masking(config: Config) -> Iterator[Setting]:
+    yield _mask_key(config)
+    rules, origin = config.masking, config.masking_origin
+    for field in rules.fields:
+        yield Setting(f"masking.fields.{field.pattern}", field.kind, origin)
+    for pattern in rules.patterns:
+        yield Setting(f"masking.patterns.{pattern.name}", f"{pattern.kind}: {pattern.regex}", origin)
+    if rules.never:
+        yield Setting("masking.never", ", ".join(rules.never), origin)
+    if rules.regions != REGIONS:
+        yield Setting("masking.regions", ", ".join(rules.regions), origin)
+
+
+def _mask_key(config: Config) -> Setting:
+    if config.env.get(KEY_VARIABLE):
+        return Setting("mask_key", "set, not shown", Origin("environment", KEY_VARIABLE))
+    try:
+        return Setting("mask_key", str(config.mask_key_file(config.debug_store())), DEFAULT)
+    except ConfigError:  # the debug store takes a variable that is not set
+        return Setting("mask_key", "beside the debug store", DEFAULT)

@@ -48,14 +48,22 @@ class StoreChoice:
         return f"StoreChoice({self.shown!r}, profile={self.profile!r}, access={self.access!r}, origin='{self.origin}')"
 
 
-def require_copyable(choice: StoreChoice) -> None:
-    """Refuses a store whose copies must be masked, since this version cannot mask.
+def is_masked_on_copy(choice: StoreChoice, asked: bool | None, *, unsaid: bool = False) -> bool:
+    """Returns whether what is copied out of a store is masked.
+
+    Args:
+        choice: The store.
+        asked: What `--mask` or `--no-mask` said, None where neither was given.
+        unsaid: What holds then, unless the profile has `mask: always`.
 
     Raises:
-        Refused: the profile has `mask: always`.
+        Refused: `--no-mask`, and the profile has `mask: always`.
     """
-    if choice.mask == "always":
+    if choice.mask != "always":
+        return unsaid if asked is None else asked
+    if asked is False:
         raise Refused(
-            f"{choice.profile or choice.shown} has mask: always, and this version cannot mask",
-            hint="nothing is copied out of it rather than copied unmasked; looking at it works",
+            f"{choice.profile or choice.shown} has mask: always: nothing is copied out of it unmasked",
+            hint="leave --no-mask out",
         )
+    return True

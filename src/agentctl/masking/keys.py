@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from agentctl.errors import ConfigError
+from agentctl.records.masking import KEY_VARIABLE
 
-KEY_VARIABLE: Final = "AGENTCTL_MASK_KEY"
 LEAST_LENGTH: Final = 16
 """Characters of a key that is given as text."""
 _KEY_BYTES: Final = 32

@@ -5,6 +5,11 @@ from __future__ import annotations
 from agentctl.masking.masker import Masker
 
 
+def shown_name(name: str, masker: Masker) -> str:
+    """Returns a name with a token where it is personal."""
+    return masker.text(name, "id")
+
+
 def is_personal(name: str, masker: Masker) -> bool:
     """Says whether masking would change a name."""
-    return masker.text(name, "id") != name
+    return shown_name(name, masker) != name

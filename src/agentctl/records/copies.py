@@ -6,6 +6,8 @@ import shlex
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from agentctl.records.masking import MaskReport
+
 
 def command(verb: str, *words: str) -> str:
     """Returns `agentctl VERB WORD...` as it can be pasted into a shell."""
@@ -36,7 +38,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """Counts are rows written; `n_bytes` is the size of the copied values. `verified` means read back and equal."""
+    """Counts are rows written; `n_bytes` is the size of the copied values. `verified` means read back and equal.
+
+    `masking` is what was masked to make it, None where nothing was masked on the way.
+    """
 
     source: Place
     target: Place
@@ -48,3 +53,4 @@ class CopyReport:
     masked: bool = False
     dry_run: bool = False
     warnings: tuple[str, ...] = ()
+    masking: MaskReport | None = None

@@ -22,6 +22,9 @@ MaskKind = Literal[
 ]
 """Kinds of personal data. `other` is what a rule of agentctl.yaml names and no kind fits."""
 
+KEY_VARIABLE: Final = "AGENTCTL_MASK_KEY"
+"""Environment variable of the key, in place of the one that is kept beside the debug store."""
+
 KINDS: Final[tuple[MaskKind, ...]] = get_args(MaskKind)
 
 REGIONS: Final = ("US", "IN", "GB", "DE", "FR", "ES", "IT", "BR", "MX", "AU")

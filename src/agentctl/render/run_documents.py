@@ -16,6 +16,7 @@ from agentctl.records.runs import (
 )
 from agentctl.render.diff import body, place
 from agentctl.render.machine import document
+from agentctl.render.masking import mask_object
 
 
 def copy_document(report: CopyReport) -> dict[str, object]:
@@ -35,6 +36,7 @@ def _copy(report: CopyReport) -> dict[str, object]:
         "masked": report.masked,
         "dry_run": report.dry_run,
         "warnings": list(report.warnings),
+        "masking": mask_object(report.masking),
     }
 
 

@@ -27,6 +27,7 @@ from agentctl.records.runs import (
 from agentctl.render import diff as diff_rendering
 from agentctl.render import views
 from agentctl.render.clean import clean, cut
+from agentctl.render.masking import mask_words
 from agentctl.render.words import count, names, percent_interval, size
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def plan_lines(plan: Plan, verb: str) -> list[str]:
     if plan.configurable:
         shown = hide_secrets_in(plan.configurable)
         lines.append("  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in shown.items()))
-    masked = "" if plan.masked else ", prompts not masked"
+    masked = ", prompts masked" if plan.masked else ", prompts not masked"
     lines.append(f"  graph: {plan.graph}; model: {plan.model}{masked}; isolation: {plan.isolation}")
     return lines + [f"  warning: {warning}" for warning in plan.warnings]
 
@@ -88,12 +89,15 @@ def copy_line(reports: Sequence[CopyReport]) -> str:
         "verified" if all(report.verified for report in reports) else "not written" if first.dry_run else "NOT VERIFIED"
     )
     counts = f"{count(first.n_checkpoints, 'checkpoint')}, {count(first.n_writes, 'write')}, {size(first.n_bytes)}"
-    return f"{source} -> {first.target.profile or first.target.store}{times}: {counts}, {state}"
+    masked = ", masked" if first.masked else ""
+    return f"{source} -> {first.target.profile or first.target.store}{times}: {counts}{masked}, {state}"
 
 
 def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableType]:
     """Yields what was copied and where it can be looked at."""
     yield _row("copied", copy_line([report]))
+    if report.masking is not None:
+        yield _row("masked", mask_words(report.masking))
     yield _row("thread", shlex.quote(report.target.target))
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
