@@ -8,6 +8,7 @@ from typing import Literal
 
 from agentctl.records.copies import CopyReport, Place
 from agentctl.records.diffs import Diff
+from agentctl.records.masking import MaskReport
 from agentctl.records.streams import StreamEvent
 
 RunStatus = Literal["done", "interrupted", "blocked", "error", "timeout", "step_limit", "not_run"]
@@ -142,7 +143,7 @@ class RunGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The answer of `replay`."""
+    """The answer of `replay`. `masking` is what was masked of the source, None where nothing was."""
 
     source: Place
     plan: Plan
@@ -151,6 +152,7 @@ class ReplayReport:
     side_effects: SideEffects
     case: str = ""
     warnings: tuple[str, ...] = ()
+    masking: MaskReport | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,7 @@ class ForkReport:
     side_effects: SideEffects
     case: str = ""
     warnings: tuple[str, ...] = ()
+    masking: MaskReport | None = None
 
 
 def answer_words(waiting: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
@@ -265,3 +268,4 @@ class DiagnoseReport:
     side_effects: SideEffects
     case: str = ""
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    masking: MaskReport | None = None

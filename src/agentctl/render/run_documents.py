@@ -21,7 +21,7 @@ from agentctl.render.masking import mask_object
 
 def copy_document(report: CopyReport) -> dict[str, object]:
     """Returns the JSON document `agentctl.copy/1`."""
-    return document("copy", _copy(report))
+    return document("copy", {**_copy(report), "masking": mask_object(report.masking)})
 
 
 def _copy(report: CopyReport) -> dict[str, object]:
@@ -36,7 +36,6 @@ def _copy(report: CopyReport) -> dict[str, object]:
         "masked": report.masked,
         "dry_run": report.dry_run,
         "warnings": list(report.warnings),
-        "masking": mask_object(report.masking),
     }
 
 
@@ -52,6 +51,7 @@ def replay_document(report: ReplayReport) -> dict[str, object]:
             "side_effects": effects_object(report.side_effects),
             "case": report.case,
             "warnings": list(report.warnings),
+            "masking": mask_object(report.masking),
         },
     )
 
@@ -72,6 +72,7 @@ def fork_document(report: ForkReport) -> dict[str, object]:
             "side_effects": effects_object(report.side_effects),
             "case": report.case,
             "warnings": list(report.warnings),
+            "masking": mask_object(report.masking),
         },
     )
 
@@ -116,6 +117,7 @@ def diagnose_document(report: DiagnoseReport) -> dict[str, object]:
             "side_effects": effects_object(report.side_effects),
             "case": report.case,
             "warnings": list(report.warnings),
+            "masking": mask_object(report.masking),
         },
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agentctl.codec.jsontext import dumps
 from agentctl.codec.secrets import hide_secrets_in
 from agentctl.records.copies import CopyReport, Place, command
+from agentctl.records.masking import MaskReport
 from agentctl.records.runs import (
     Answered,
     DiagnoseReport,
@@ -96,13 +97,17 @@ def copy_line(reports: Sequence[CopyReport]) -> str:
 def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableType]:
     """Yields what was copied and where it can be looked at."""
     yield _row("copied", copy_line([report]))
-    if report.masking is not None:
-        yield _row("masked", mask_words(report.masking))
+    yield from _masked_rows(report.masking)
     yield _row("thread", shlex.quote(report.target.target))
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
     if not report.dry_run:
         yield _row("next", _look_at(report.target, pasteable))
+
+
+def _masked_rows(report: MaskReport | None) -> Iterable[RenderableType]:
+    if report is not None:
+        yield _row("masked", mask_words(report))
 
 
 def _look_at(place: Place, pasteable: Pasteable) -> str:
@@ -189,6 +194,7 @@ def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, chec
     """Yields copy, tally, outcomes, where the runs are."""
     if report.copies:
         yield _row("copied", copy_line(report.copies))
+    yield from _masked_rows(report.masking)
     yield _row("replay", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
     yield from run_lines(report.group, width)
     place = report.copies[0].target if report.copies else Place("", "", None, DEBUG)
@@ -214,6 +220,7 @@ def fork_human(report: ForkReport, width: int, pasteable: Pasteable, *, checked:
     """Yields copy, what was changed, what runs next, tally and outcomes."""
     if report.copies:
         yield _row("copied", copy_line(report.copies))
+    yield from _masked_rows(report.masking)
     if report.answered:
         yield _row("answers", answered_words(report.answered))
     yield _row("fork", f"{shlex.quote(report.target.target)}  as {report.as_node or '-'} -> {names(report.next)}")
@@ -247,6 +254,7 @@ def diagnose_human(report: DiagnoseReport, width: int) -> Iterable[RenderableTyp
     checked = report.check is not None
     if report.replays.copies:
         yield _row("copied", copy_line(report.replays.copies))
+    yield from _masked_rows(report.masking)
     tools = effects_words(report.side_effects)
     yield _row("replay", f"{group_words(report.replays.group, checked)}   tools: {tools}")
     if not checked or not report.replays.group.n:
