@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from agentctl.errors import IsolationFailed
+from agentctl.sandbox.isolation import kernel, landlock, seccomp
+from agentctl.sandbox.isolation.hook import Watch
+from agentctl.sandbox.isolation.readable import readable_places
 
 Level = Literal["strict", "best", "off"]
 
@@ -59,17 +68,58 @@ class Layers:
 def offered(confinement: Confinement | None = None) -> Layers:
     """Returns what this system gives for a confinement; nothing is put on."""
     confinement = confinement or Confinement()
-    return Layers("hook", "hook", len(confinement.writable), confinement.proxy_port is not None)
+    filters, rules = seccomp.is_available(), landlock.abi()
+    is_proxied = confinement.proxy_port is not None
+    return Layers(
+        network="seccomp" if filters and (not is_proxied or rules >= landlock.HOLDS_PORTS) else "hook",
+        files="landlock" if rules >= landlock.HOLDS_TRUNCATE or (rules and filters) else "hook",
+        n_writable=len(confinement.writable),
+        is_proxied=is_proxied,
+    )
 
 
 def confine(confinement: Confinement, *, refused: Callable[[str], None] = lambda _: None) -> Layers:
     """Holds this process, and all that it starts, to a confinement, for good.
+
+    It is for the first moment of a process: what is open already stays open, and no other thread may run.
 
     Args:
         confinement: What it may still do.
         refused: Told each attempt that the audit hook stops, such as "reach api.example.com:443".
 
     Raises:
-        IsolationFailed: A layer that `offered` promises could not be put on.
+        IsolationFailed: A layer that `offered` promises could not be put on. The process is to end.
     """
-    return offered(confinement)
+    layers = offered(confinement)
+    try:
+        _hold_by_kernel(confinement)
+    except OSError as error:
+        raise IsolationFailed(
+            f"the isolation of this experiment cannot be put on: {error}", hint="--isolation off runs without it"
+        ) from error
+    watch = Watch(
+        proxy_port=confinement.proxy_port,
+        writable=tuple(path.resolve() for path in confinement.writable),
+        may_start=layers.network == "seccomp",
+        refused=refused,
+    )
+    sys.addaudithook(watch.hook)
+    return layers
+
+
+def _hold_by_kernel(confinement: Confinement) -> None:
+    filters, rules = seccomp.is_available(), landlock.abi()
+    if not filters and not rules:
+        return
+    if threading.active_count() > 1:
+        raise OSError(errno.EBUSY, "another thread runs already")
+    kernel.give_up_privileges()
+    if rules:
+        landlock.restrict(
+            writable=(*confinement.writable, Path(os.devnull)),
+            readable=tuple(readable_places(confinement.unreadable)),
+            port=confinement.proxy_port,
+        )
+    if filters:
+        closed = seccomp.rules(tcp=confinement.proxy_port is not None, truncate=0 < rules < landlock.HOLDS_TRUNCATE)
+        seccomp.put_on(closed)

@@ -12,7 +12,7 @@ _NEEDED: Final = frozenset(
         "PATH", "LANG", "LANGUAGE", "TZ", "TZDIR", "TERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR",
         "VIRTUAL_ENV", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH",
         "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-        "LANGGRAPH_STRICT_MSGPACK", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS",
+        "LANGGRAPH_STRICT_MSGPACK",
     }
 )  # fmt: skip
 """What Python, locales, certificates and the terminal's width need."""
