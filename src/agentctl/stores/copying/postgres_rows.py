@@ -1,10 +1,10 @@
-"""Picked rows of a Postgres database as SQL: inserted inside one server, streamed to another, or told by digest."""
+"""Rows of a Postgres database as SQL: inserted inside one server, or streamed to another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
 
 import psycopg
 from psycopg import sql
@@ -15,24 +15,19 @@ from agentctl.stores.copying.picking import by_rule, condition
 from agentctl.stores.postgres.layout import TASK_PATH, Layout
 from agentctl.stores.postgres.writer import TABLES, PostgresTransaction
 
-Digest = tuple[Any, ...]
-"""Key columns of a row, then its other columns: short ones as they are, values as SHA-256."""
+_PICKED = "unnest(%b::text[], %b::text[]) AS picked(ns, id)"
+"""The picks, sent in binary: as text each id of thousands is quoted first, which takes longer than to find its rows."""
 
-_PICKED = "unnest(%s::text[], %s::text[]) AS picked(ns, id)"
 _BLOB_KEYS = (
     "(SELECT DISTINCT c.checkpoint_ns AS ns, v.key AS channel, v.value AS version FROM {picked}"
     " JOIN {checkpoints} c ON c.thread_id = %s AND c.checkpoint_ns = picked.ns AND c.checkpoint_id = picked.id"
     " CROSS JOIN LATERAL jsonb_each_text(c.checkpoint -> 'channel_versions') AS v) AS wanted"
 )
-_HASHED = {
-    "checkpoint": "sha256(convert_to({}::text, 'UTF8'))",
-    "metadata": "sha256(convert_to({}::text, 'UTF8'))",
-    "blob": "sha256({})",
-}
+_AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection:
+class Selection:
     """Rows of one table: what follows FROM, the alias of the table, and the parameters of both."""
 
     table: str
@@ -56,13 +51,11 @@ def insert_selected(
     transaction: PostgresTransaction, layout: Layout, thread: str, as_thread: str, picks: Sequence[RowPick]
 ) -> None:
     """Copies the picked rows inside one server, a table and a rule a statement."""
-    for selection in _selections(thread, picks):
-        columns = TABLES[selection.table]
-        query = sql.SQL("INSERT INTO {} (thread_id, {}) SELECT %s, {} FROM {}").format(
+    for selection in of_picks(thread, picks):
+        query = sql.SQL("INSERT INTO {} (thread_id, {}) {}").format(
             transaction.layout.table(selection.table),
-            _names(columns),
-            _columns(columns, selection.alias, layout),
-            _from(selection, layout),
+            _names(TABLES[selection.table]),
+            _named(selection, layout),
         )
         transaction.connection.execute(query, (as_thread, *selection.parameters))
 
@@ -76,13 +69,10 @@ def stream_selected(
     picks: Sequence[RowPick],
 ) -> None:
     """Copies the picked rows to another server by binary COPY; the bytes pass through without being looked at."""
-    for selection in _selections(thread, picks):
-        columns = TABLES[selection.table]
-        outward = sql.SQL("COPY (SELECT %s::text, {} FROM {}) TO STDOUT (FORMAT BINARY)").format(
-            _columns(columns, selection.alias, layout), _from(selection, layout)
-        )
+    for selection in of_picks(thread, picks):
+        outward = sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(_named(selection, layout))
         inward = sql.SQL("COPY {} (thread_id, {}) FROM STDIN (FORMAT BINARY)").format(
-            transaction.layout.table(selection.table), _names(columns)
+            transaction.layout.table(selection.table), _names(TABLES[selection.table])
         )
         with (
             source.cursor() as reading,
@@ -94,72 +84,65 @@ def stream_selected(
                 target.write(block)
 
 
-def digests_of_picks(
-    connection: psycopg.Connection[TupleRow], layout: Layout, thread: str, picks: Sequence[RowPick]
-) -> dict[str, list[Digest]]:
-    """Returns the digests of the picked rows by table, sorted."""
-    found: dict[str, list[Digest]] = {table: [] for table in TABLES}
-    for selection in _selections(thread, picks):
-        columns = TABLES[selection.table]
-        query = sql.SQL("SELECT {} FROM {}").format(
-            _columns(columns, selection.alias, layout, hashed=True), _from(selection, layout)
-        )
-        found[selection.table] += connection.execute(query, selection.parameters).fetchall()
-    return {table: sorted(rows, key=repr) for table, rows in found.items()}
+def of_thread(thread: str) -> Iterator[Selection]:
+    """Yields the selections of every row of a thread."""
+    for table in TABLES:
+        yield Selection(table, f"{{{table}}} AS t WHERE t.thread_id = %s", "t", (thread,))
 
 
-def digests_of_thread(connection: psycopg.Connection[TupleRow], layout: Layout, thread: str) -> dict[str, list[Digest]]:
-    """Returns the digests of all rows of a thread by table, sorted."""
-    found = {}
-    for table, columns in TABLES.items():
-        query = sql.SQL("SELECT {} FROM {} AS t WHERE t.thread_id = %s").format(
-            _columns(columns, "t", layout, hashed=True), layout.table(table)
-        )
-        found[table] = sorted(connection.execute(query, (thread,)).fetchall(), key=repr)
-    return found
-
-
-def _selections(thread: str, picks: Sequence[RowPick]) -> Iterator[_Selection]:
+def of_picks(thread: str, picks: Sequence[RowPick]) -> Iterator[Selection]:
+    """Yields the selections of the picked rows: one of checkpoints, one of blobs, and one of writes for each rule."""
     namespaces, ids = [pick.ns for pick in picks], [pick.id for pick in picks]
     by_id = "c.thread_id = %s AND c.checkpoint_ns = picked.ns AND c.checkpoint_id = picked.id"
-    yield _Selection("checkpoints", f"{{picked}} JOIN {{checkpoints}} c ON {by_id}", "c", (namespaces, ids, thread))
-    yield _Selection(
+    yield Selection("checkpoints", f"{{picked}} JOIN {{checkpoints}} c ON {by_id}", "c", (namespaces, ids, thread))
+    yield Selection(
         "checkpoint_blobs",
-        f"{_BLOB_KEYS} JOIN {{blobs}} b ON b.thread_id = %s AND b.checkpoint_ns = wanted.ns"
+        f"{_BLOB_KEYS} JOIN {{checkpoint_blobs}} b ON b.thread_id = %s AND b.checkpoint_ns = wanted.ns"
         " AND b.channel = wanted.channel AND b.version = wanted.version",
         "b",
         (namespaces, ids, thread, thread),
     )
     for rule, group in by_rule(picks).items():
         where, parameters = condition(rule, "%s")
-        yield _Selection(
+        yield Selection(
             "checkpoint_writes",
-            "{picked} JOIN {writes} w ON w.thread_id = %s AND w.checkpoint_ns = picked.ns"
+            "{picked} JOIN {checkpoint_writes} w ON w.thread_id = %s AND w.checkpoint_ns = picked.ns"
             f" AND w.checkpoint_id = picked.id{where}",
             "w",
             ([pick.ns for pick in group], [pick.id for pick in group], thread, *parameters),
         )
 
 
-def _from(selection: _Selection, layout: Layout) -> sql.Composed:
-    return sql.SQL(selection.source).format(
-        picked=sql.SQL(_PICKED),
-        checkpoints=layout.table("checkpoints"),
-        blobs=layout.table("checkpoint_blobs"),
-        writes=layout.table("checkpoint_writes"),
+def selected(selection: Selection, layout: Layout, columns: sql.Composable) -> sql.Composed:
+    """Returns the SELECT of an expression over the selected rows; its parameters are the selection's."""
+    tables = {table: layout.table(table) for table in TABLES}
+    return sql.SQL("SELECT {} FROM {}").format(
+        columns, sql.SQL(selection.source).format(picked=sql.SQL(_PICKED), **tables)
     )
+
+
+def columns_of(selection: Selection, layout: Layout, forms: Mapping[str, str] = _AS_THEY_ARE) -> sql.Composed:
+    """Returns the columns of a selection's table, in the order of `TABLES`, each under its name.
+
+    Args:
+        selection: Which table, and its alias.
+        layout: Where it is; writes of a database without task paths have empty ones.
+        forms: SQL of a column's value, by its name.
+    """
+
+    def column(name: str) -> sql.Composed:
+        value = sql.Identifier(selection.alias, name)
+        if name == TASK_PATH and not layout.has_task_path:
+            return sql.SQL("''::text AS {}").format(sql.Identifier(name))
+        return sql.SQL(forms.get(name, "{}") + " AS {}").format(value, sql.Identifier(name))
+
+    return sql.SQL(", ").join(map(column, TABLES[selection.table]))
+
+
+def _named(selection: Selection, layout: Layout) -> sql.Composed:
+    """Returns the SELECT of rows under another thread id, which is its first parameter."""
+    return selected(selection, layout, sql.SQL("%s::text, {}").format(columns_of(selection, layout)))
 
 
 def _names(columns: Sequence[str]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, columns))
-
-
-def _columns(columns: Sequence[str], alias: str, layout: Layout, *, hashed: bool = False) -> sql.Composed:
-    return sql.SQL(", ").join(_column(column, alias, layout, hashed=hashed) for column in columns)
-
-
-def _column(column: str, alias: str, layout: Layout, *, hashed: bool) -> sql.Composable:
-    if column == TASK_PATH and not layout.has_task_path:
-        return sql.SQL("''")
-    name = sql.Identifier(alias, column)
-    return sql.SQL(_HASHED[column]).format(name) if hashed and column in _HASHED else name

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import psycopg
     from psycopg.rows import TupleRow
 
+    from agentctl.stores.copying.postgres_rows import Selection
     from agentctl.stores.postgres.layout import Layout
     from agentctl.stores.postgres.writer import PostgresTransaction
 
@@ -110,12 +111,15 @@ class PostgresToPostgres:
 
     def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify`."""
-        from agentctl.stores.copying import postgres_rows
+        from agentctl.stores.copying.postgres_rows import of_picks, of_thread
+        from agentctl.stores.copying.postgres_same import digests
 
-        connection = self.transaction.connection
+        if self.source is None:
+            _verify_in_postgres(self.transaction, self.layout, of_picks(thread, picks), as_thread)
+            return
         verify.same_digests(
-            postgres_rows.digests_of_picks(self.source or connection, self.layout, thread, picks),
-            postgres_rows.digests_of_thread(connection, self.transaction.layout, as_thread),
+            digests(self.source, self.layout, of_picks(thread, picks)),
+            digests(self.transaction.connection, self.transaction.layout, of_thread(as_thread)),
             as_thread,
         )
 
@@ -185,10 +189,18 @@ def _postgres_route(
 
 
 def _verify_postgres_clone(transaction: PostgresTransaction, thread: str, as_thread: str) -> None:
-    from agentctl.stores.copying.postgres_rows import digests_of_thread
+    from agentctl.stores.copying.postgres_rows import of_thread
 
-    first, clone = (digests_of_thread(transaction.connection, transaction.layout, name) for name in (thread, as_thread))
-    verify.same_digests(first, clone, as_thread)
+    _verify_in_postgres(transaction, transaction.layout, of_thread(thread), as_thread)
+
+
+def _verify_in_postgres(
+    transaction: PostgresTransaction, layout: Layout, expected: Iterator[Selection], as_thread: str
+) -> None:
+    from agentctl.stores.copying.postgres_same import first_different
+
+    found = first_different(transaction.connection, (layout, expected), (transaction.layout, as_thread))
+    verify.none_different(found, as_thread)
 
 
 def _told(rows: Iterator[tuple[object, ...]], on_written: OnWritten) -> Iterator[tuple[object, ...]]:

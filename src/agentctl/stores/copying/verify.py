@@ -20,7 +20,8 @@ from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 from agentctl.stores.sqlite.writer import SqliteTransaction
 
-_N_KEY_COLUMNS = {"checkpoints": 2, "checkpoint_blobs": 3, "checkpoint_writes": 5}
+N_KEY_COLUMNS = {"checkpoints": 2, "checkpoint_blobs": 3, "checkpoint_writes": 5}
+"""How many columns after the thread id tell a row of a Postgres table from the others."""
 
 
 def same_columns(
@@ -69,7 +70,13 @@ def same_digests(
         for expected, found in zip_longest(rows, target[table]):
             if expected != found:
                 row = expected or found or ()
-                raise _differs(as_thread, f"{table} {row[: _N_KEY_COLUMNS[table]]}")
+                raise _differs(as_thread, f"{table} {row[: N_KEY_COLUMNS[table]]}")
+
+
+def none_different(found: tuple[str, tuple[Any, ...]] | None, as_thread: str) -> None:
+    """Raises StoreError where a row was found that differs, given by table and key."""
+    if found is not None:
+        raise _differs(as_thread, f"{found[0]} {found[1]}")
 
 
 def same_values(reader: Reader, copy: Reader, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:

@@ -6,6 +6,7 @@ Source: langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/base.py (`MIGRA
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -24,9 +25,12 @@ TASK_PATH = "task_path"
 """A column of `checkpoint_writes` that databases before migration 9 lack."""
 STORE_COLUMNS = ("prefix", "key", "value", "created_at", "updated_at")
 
+_MIGRATIONS = "checkpoint_migrations"
 _COLUMNS = """
-SELECT a.attname FROM pg_catalog.pg_attribute a
-WHERE a.attrelid = pg_catalog.to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+SELECT wanted.name, a.attname
+FROM unnest(%s::text[], %s::text[]) AS wanted(name, quoted)
+JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass(wanted.quoted)
+WHERE a.attnum > 0 AND NOT a.attisdropped
 """
 _SCHEMA_OF = """
 SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -74,17 +78,18 @@ def find_layout(cursor: ReadCursor, schema: str | None) -> Layout:
     if found is None:
         raise _no_tables(cursor, schema)
     schema = str(found)
+    columns = _columns(cursor, schema, (*TABLES, "store", _MIGRATIONS))
     for table, needed in TABLES.items():
-        _require_columns(table, needed, _columns(cursor, schema, table), schema)
+        _require_columns(table, needed, columns[table], schema)
     return Layout(
         schema=schema,
-        has_task_path=TASK_PATH in _columns(cursor, schema, "checkpoint_writes"),
-        has_store=set(STORE_COLUMNS) <= _columns(cursor, schema, "store"),
-        warnings=_migration_warnings(cursor, schema),
+        has_task_path=TASK_PATH in columns["checkpoint_writes"],
+        has_store=columns["store"].issuperset(STORE_COLUMNS),
+        warnings=_migration_warnings(cursor, schema) if columns[_MIGRATIONS] else (),
     )
 
 
-def _require_columns(table: str, needed: tuple[str, ...], columns: frozenset[str], schema: str) -> None:
+def _require_columns(table: str, needed: tuple[str, ...], columns: Collection[str], schema: str) -> None:
     missing = [name for name in needed if name not in columns]
     if not missing:
         return
@@ -114,10 +119,9 @@ def _no_tables(cursor: ReadCursor, schema: str | None) -> StoreError:
 
 
 def _migration_warnings(cursor: ReadCursor, schema: str) -> tuple[str, ...]:
-    table = "checkpoint_migrations"
-    if not _columns(cursor, schema, table) or not _one(cursor, _MAY_READ, _regclass(schema, table)):
+    if not _one(cursor, _MAY_READ, _regclass(schema, _MIGRATIONS)):
         return ()
-    query = sql.SQL("SELECT max(v) FROM {}").format(sql.Identifier(schema, table))
+    query = sql.SQL("SELECT max(v) FROM {}").format(sql.Identifier(schema, _MIGRATIONS))
     newest = cursor.execute(query).fetchone()
     if newest is None or newest[0] is None or newest[0] <= NEWEST_KNOWN_MIGRATION:
         return ()
@@ -127,8 +131,12 @@ def _migration_warnings(cursor: ReadCursor, schema: str) -> tuple[str, ...]:
     )
 
 
-def _columns(cursor: ReadCursor, schema: str, table: str) -> frozenset[str]:
-    return frozenset(name for (name,) in cursor.execute(_COLUMNS, (_regclass(schema, table),)).fetchall())
+def _columns(cursor: ReadCursor, schema: str, tables: Sequence[str]) -> dict[str, set[str]]:
+    """Returns the columns of tables by table, none for one that is not there."""
+    found: dict[str, set[str]] = {table: set() for table in tables}
+    for table, column in cursor.execute(_COLUMNS, (list(tables), [_regclass(schema, one) for one in tables])):
+        found[table].add(column)
+    return found
 
 
 def _one(cursor: ReadCursor, query: str, name: str) -> object:

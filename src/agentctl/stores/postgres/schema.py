@@ -79,7 +79,7 @@ def are_tables_missing(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> 
         StoreError: As `create_missing_tables`.
     """
     _existing_schema(cursor, schema)
-    if not _has_table(cursor, schema, "checkpoints"):
+    if not has_table(cursor, schema, "checkpoints"):
         return True
     _require_current(cursor, schema)
     return False
@@ -115,14 +115,15 @@ def _existing_schema(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> st
     return str(found[0])
 
 
-def _has_table(cursor: psycopg.Cursor[TupleRow], schema: str | None, table: str) -> bool:
+def has_table(cursor: psycopg.Cursor[TupleRow], schema: str | None, table: str) -> bool:
+    """Tells whether a table is in a schema, or in the search path where that is None."""
     found = cursor.execute("SELECT pg_catalog.to_regclass(%s) IS NOT NULL", (_quoted(schema, table),)).fetchone()
     return found is not None and bool(found[0])
 
 
 def _require_current(cursor: psycopg.Cursor[TupleRow], schema: str | None) -> None:
     newest = -1
-    if _has_table(cursor, schema, "checkpoint_migrations"):
+    if has_table(cursor, schema, "checkpoint_migrations"):
         query = sql.SQL("SELECT coalesce(max(v), -1) FROM {}").format(_identifier(schema, "checkpoint_migrations"))
         found = cursor.execute(query).fetchone()
         newest = int(found[0]) if found is not None else -1

@@ -20,9 +20,9 @@ from agentctl.records.rows import Stored
 from agentctl.stores.base import Reader, StoreInfo, StoreKind, WriteKey
 from agentctl.stores.delegation import NoThreads, ReadsThrough
 from agentctl.stores.postgres.layout import Layout, find_layout
-from agentctl.stores.postgres.opening import ReadCursor, connection_text, store_error
+from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connection_text, store_error
 from agentctl.stores.postgres.reader import PostgresReader
-from agentctl.stores.postgres.schema import are_tables_missing, create_missing_tables, create_tables
+from agentctl.stores.postgres.schema import are_tables_missing, create_missing_tables, create_tables, has_table
 from agentctl.stores.postgres.snapshots import Snapshot, same_database, statement_that_takes
 from agentctl.stores.urls import hide_password
 
@@ -114,17 +114,16 @@ class PostgresWriter(ReadsThrough):
 
     def _reading(self) -> Reader:
         if self._reader is None:
-            if not self._has_tables():
-                return NoThreads(self.info)
-            self._reader = PostgresReader(self.url, schema=self.schema, profile=self.info.profile)
-        return self._reader
-
-    def _has_tables(self) -> bool:
-        name = sql.Identifier("checkpoints") if self.schema is None else sql.Identifier(self.schema, "checkpoints")
-        with _connected(self.url) as connection:
-            text = name.as_string(connection)
-            found = connection.execute("SELECT pg_catalog.to_regclass(%s) IS NOT NULL", (text,)).fetchone()
-        return found is not None and bool(found[0])
+            database = PostgresDatabase(self.url)
+            try:
+                if database.read(lambda cursor: has_table(cursor, self.schema, "checkpoints")):
+                    self._reader = PostgresReader(
+                        self.url, schema=self.schema, profile=self.info.profile, database=database
+                    )
+            finally:
+                if self._reader is None:
+                    database.close()
+        return self._reader or NoThreads(self.info)
 
 
 class PostgresTransaction:
