@@ -102,7 +102,7 @@ def _copy(
     ):
         name = as_thread or free_names(writer, opened.thread, "copy", 1)[0]
         info = opened.reader.info
-        source = Target(opened.shown_thread, found.id, found.ns, info.url, info.profile)
+        source = Target(opened.shown(opened.thread), found.id, found.ns, info.url, info.profile)
         plan = replace(
             for_copy(still, opened.thread, found.ns, found.id, scope, name),
             provenance=provenance(source, f"copy {scope}", reason or "", masked=opened.is_masked),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from agentctl.cli import options
+from agentctl.cli.masking import masked_reader
 from agentctl.cli.opening import Opened, Stores, open_in, open_stores
-from agentctl.cli.output import Answer, emit
+from agentctl.cli.output import Answer, emit, say
 from agentctl.cli.viewing import tell_problems, view_of
 from agentctl.errors import UsageError
 from agentctl.records.copies import command
@@ -35,7 +37,8 @@ def diff(
 ) -> None:
     """Show what differs between two checkpoints from their common ancestor: messages, tool calls, reply, state.
 
-    The two may be in different threads or stores; ids survive copying, so the ancestor is found all the same.
+    The two may be in different threads or stores; ids survive copying, so the ancestor is found all the same. Where
+    one is a masked copy the other is compared masked too.
     A workflow with a `renderer` in agentctl.yaml is compared in its own words first.
 
     Example: agentctl diff prod::support-17 debug::support-17.fork-1
@@ -46,7 +49,7 @@ def diff(
     """
     env = ctx.obj
     with open_stores(env, store=store, schema=schema, debug_store=debug_store) as stores:
-        found = _difference(stores, _sides(stores, left, right, ns))
+        found = _difference(stores, _seen_alike(_sides(stores, left, right, ns)))
         tell_problems(env, found.view_problems)
         emit(
             env,
@@ -75,6 +78,20 @@ def _difference(stores: Stores, sides: Sequence[Side]) -> Diff:
     from agentctl.experiments.comparing.views import in_words
 
     return in_words(found, left, right, view)
+
+
+def _seen_alike(sides: list[Side]) -> list[Side]:
+    """Returns the sides, all of them masked where one is: else each masked value would be a difference."""
+    if all(opened.was_masked for opened, _, _ in sides) or not any(opened.was_masked for opened, _, _ in sides):
+        return sides
+    return [(_masked(opened), ns, checkpoint) for opened, ns, checkpoint in sides]
+
+
+def _masked(opened: Opened) -> Opened:
+    if opened.was_masked:
+        return opened
+    say(opened.env, f"{opened.target} is compared masked, as the other side is")
+    return replace(opened, reader=masked_reader(opened.reader, opened.store_choice, opened.stores.masker))
 
 
 def _sides(stores: Stores, left: str, right: str | None, ns: str | None) -> list[Side]:

@@ -14,6 +14,7 @@ import typer
 from agentctl.cli import options
 from agentctl.cli.experimenting import find_graph
 from agentctl.cli.grouped import RunOptions, Where, expanded
+from agentctl.cli.masking import MaskWish
 from agentctl.cli.opening import Opened, Stores, open_in, open_target
 from agentctl.cli.output import Answer, emit, say
 from agentctl.codec import jsontext
@@ -69,6 +70,7 @@ def export(
     output: Output = None,
     split: Split = "test",
     bad_result: BadResults = False,
+    mask: options.Mask = None,
     dry_run: options.DryRun = False,
     reason: options.Reason = None,
     as_json: options.Json = False,
@@ -77,11 +79,12 @@ def export(
 
     The outcome of a fork is taken as right; of any other thread say what is, with --expect or --check. THREAD@A...B
     exports both branches. Exporting a turn again replaces its example. --configurable, --stub, --resume and --memory
-    say how the example runs again, over what was recorded.
+    say how the example runs again, over what was recorded. Personal data is masked, unless --no-mask says otherwise.
 
     Example: agentctl export debug::support-17.fork-1 --dataset refunds --format pytest
 
-    JSON: agentctl.export/1 {dataset, format, n_examples, n_new, files, url, warnings}.
+    JSON: agentctl.export/1 {dataset, format, n_examples, n_new, files, url, masked, masking,
+    warnings}.
 
     Exit: 0 done, 3 no such thread or checkpoint, 5 nothing says what is right.
     """
@@ -90,8 +93,10 @@ def export(
     from agentctl.datasets.export import format_of
 
     chosen = format_of(format)
-    with open_target(env, target, where, ranges=True) as opened:
+    wish = MaskWish(mask, unsaid=True, keeps_key=not dry_run)
+    with open_target(env, target, where, ranges=True, mask=wish) as opened:
         warnings: list[str] = []
+        _tell_masking(opened, mask)
         base = env.cwd / Path(output).expanduser() if output else _project(opened) / "datasets"
         branches = [_branch(opened.stores, opened.reader, opened.thread, end, warnings) for end in _ends(opened)]
         examples = _told_apart(
@@ -99,7 +104,7 @@ def export(
         )
         tests = find_graph(opened, _ends(opened)[-1], RunOptions(graph=graph)) if chosen == "pytest" else None
         report = write(
-            _with_rerun(examples, configurable or (), stub or (), resume or (), memory or ()),
+            _with_rerun(_shown(opened, examples), configurable or (), stub or (), resume or (), memory or ()),
             base=base,
             dataset=dataset,
             format=chosen,
@@ -109,8 +114,32 @@ def export(
             bad_results=_bad_results(opened, branches) if bad_result else (),
             dry_run=dry_run,
         )
-        report = replace(report, warnings=tuple(dict.fromkeys(warnings)))
-        _tell(opened, report)
+        _tell(
+            opened,
+            replace(
+                report,
+                warnings=tuple(dict.fromkeys(warnings)),
+                masked=opened.is_masked,
+                masking=opened.mask_report(),
+            ),
+        )
+
+
+def _tell_masking(opened: Opened, asked: bool | None) -> None:
+    """Says where personal data stays in, and where it went before.
+
+    Raises:
+        Refused: `--no-mask`, and the thread was masked when it was copied: what it began with is read elsewhere, and
+            would not fit it.
+    """
+    if not opened.is_masked:
+        say(opened.env, "not masked: the dataset holds personal data as the thread does")
+    elif asked is False:
+        raise Refused(
+            f"{opened.target} is masked already: what was there before does not come back", hint="leave --no-mask out"
+        )
+    elif opened.was_masked:
+        say(opened.env, f"{opened.target} is masked already")
 
 
 def _tell(opened: Opened, report: ExportReport) -> None:
@@ -253,6 +282,20 @@ def _told_apart(branches: Sequence[tuple[Example, ...]]) -> tuple[Example, ...]:
                 example = replace(example, id=apart)
             kept[example.id] = example
     return tuple(kept.values())
+
+
+def _shown(opened: Opened, examples: Sequence[Example]) -> tuple[Example, ...]:
+    """Returns the examples with tokens in place of personal names of the threads that they were taken from."""
+    return tuple(
+        replace(
+            example,
+            source=replace(example.source, thread=opened.shown(example.source.thread)),
+            reference=replace(
+                example.reference, source=example.reference.source and opened.shown(example.reference.source)
+            ),
+        )
+        for example in examples
+    )
 
 
 def _with_rerun(

@@ -157,9 +157,14 @@ class Opened:
     @property
     def is_masked(self) -> bool:
         """Whether the target's thread is seen masked, because its reader masks it or its rows hold masked values."""
+        return self.reader.info.masked or self.was_masked
+
+    @cached_property
+    def was_masked(self) -> bool:
+        """Whether the rows of the target's thread hold masked values: it is a masked copy, or was made from one."""
         from agentctl.stores.masked import is_masked
 
-        return self.reader.info.masked or is_masked(self.reader, self.thread)
+        return is_masked(self.reader, self.thread)
 
     def require_nameless(self) -> None:
         """Refuses to make something after a masked thread whose id is personal.
@@ -167,20 +172,17 @@ class Opened:
         Raises:
             Refused: it is such a thread.
         """
-        from agentctl.masking.naming import is_personal
-
-        if self.reader.info.masked and is_personal(self.thread, self.stores.masker):
+        if self.shown(self.thread) != self.thread:
             raise Refused(
                 "the thread's id holds personal data, and what is made from it would be named after it",
                 hint=f"copy it under another name first: {command('copy', str(self.target), '--mask', '--as', 'NAME')}",
             )
 
-    @property
-    def shown_thread(self) -> str:
-        """The thread id as it may stand in what is made from a masked thread: a token where it is personal."""
+    def shown(self, name: str) -> str:
+        """Returns a name as it may stand in what is made from a masked thread: with a token where it is personal."""
         from agentctl.masking.naming import shown_name
 
-        return shown_name(self.thread, self.stores.masker) if self.reader.info.masked else self.thread
+        return shown_name(name, self.stores.masker) if self.reader.info.masked else name
 
     def mask_report(self) -> MaskReport | None:
         """Returns what was masked so far, None where the target is seen as it is stored."""

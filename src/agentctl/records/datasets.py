@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentctl.records.masking import MaskReport
 from agentctl.records.rows import MemoryItem
 
 CallKind = Literal["message", "command", "handoff", "partial"]
@@ -154,3 +155,5 @@ class ExportReport:
     url: str | None = None
     warnings: tuple[str, ...] = ()
     dry_run: bool = False
+    masked: bool = False
+    masking: MaskReport | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agentctl.records.datasets import ExportReport
 from agentctl.render.clean import clean
 from agentctl.render.machine import document
+from agentctl.render.masking import mask_counts, mask_object, mask_words
 from agentctl.render.words import count
 
 if TYPE_CHECKING:
@@ -24,11 +25,22 @@ def human(report: ExportReport) -> Iterable[RenderableType]:
         yield f"  {clean(file)}"
     if report.url:
         yield f"  {clean(report.url)}"
+    if report.masking is not None and (report.masking.n_distinct or report.masking.unmasked):
+        yield f"masked {mask_words(report.masking)}"
 
 
 def plain(report: ExportReport) -> Iterable[Sequence[str | int | None]]:
-    """Yields one row: dataset, format, examples, new ones, files, address."""
-    yield report.dataset, report.format, report.n_examples, report.n_new, ",".join(report.files), report.url
+    """Yields one row: dataset, format, examples, new ones, files, address, masked or not, counts of what was."""
+    yield (
+        report.dataset,
+        report.format,
+        report.n_examples,
+        report.n_new,
+        ",".join(report.files),
+        report.url,
+        str(report.masked).lower(),
+        mask_counts(report.masking),
+    )
 
 
 def as_document(report: ExportReport) -> dict[str, object]:
@@ -44,5 +56,7 @@ def as_document(report: ExportReport) -> dict[str, object]:
             "url": report.url,
             "dry_run": report.dry_run,
             "warnings": list(report.warnings),
+            "masked": report.masked,
+            "masking": mask_object(report.masking),
         },
     )
