@@ -22,6 +22,8 @@ _COMMAND = re.compile(
     r"\b(?P<rest>[^\n;]*)"
 )
 _STORE_FLAGS = ("--store", "--schema", "--debug-store", "--ticket")
+_MASK = "--mask"
+_MASKING = ("copy", "replay", "fork", "diagnose")
 _DEBUG_TARGET = re.compile(r"(?:^|[\s'])debug::")
 
 
@@ -52,13 +54,14 @@ class Env:
     reason: str = ""
 
     def pasteable(self, text: str) -> str:
-        """Returns text with every `agentctl` command in it saying which stores this command used.
+        """Returns text with every `agentctl` command in it saying which stores this command used, and masked or not.
 
         A target without a profile is looked for in `--store`, and `debug::` in `--debug-store`; where these or a
-        `--ticket` were given, the printed commands give them too, so that they work when pasted.
+        `--ticket` were given, the printed commands give them too, so that they work when pasted. Where `--mask` was,
+        what is copied by a printed command is masked too.
         """
-        flags = store_flags(self.argv)
-        return _COMMAND.sub(lambda match: _with_flags(match, flags), text) if flags else text
+        flags, masks = store_flags(self.argv), _MASK in self.argv
+        return _COMMAND.sub(lambda match: _with_flags(match, flags, masks), text) if flags or masks else text
 
     @property
     def styled(self) -> bool:
@@ -85,9 +88,11 @@ def store_flags(argv: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _with_flags(match: re.Match[str], flags: Mapping[str, str]) -> str:
+def _with_flags(match: re.Match[str], flags: Mapping[str, str], masks: bool) -> str:
     verb, rest = match["verb"], match["rest"]
     words = [f"{name} {shlex.quote(flags[name])}" for name in _wanted(verb, rest) if name in flags and name not in rest]
+    if masks and verb in _MASKING and not (_MASK in rest or "--help" in rest or _DEBUG_TARGET.search(rest)):
+        words.append(_MASK)
     return " ".join(["agentctl", verb, *words]) + rest
 
 

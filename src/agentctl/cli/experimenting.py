@@ -202,8 +202,6 @@ def kept_options(options: RunOptions) -> list[str]:
             words += [flag, value]
     if options.graph:
         words += ["--graph", options.graph]
-    if options.mask is not None:
-        words.append("--mask" if options.mask else "--no-mask")
     return words
 
 
