@@ -30,6 +30,9 @@ _CHANGES: Final = {
 }  # fmt: skip
 """Which arguments are paths that are changed."""
 
+_WITHOUT_FOLDER: Final = frozenset({"os.truncate", "os.setxattr", "os.removexattr"})
+"""Events of `os` whose last argument is no descriptor of a folder that paths are relative to, -1 for none."""
+
 _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _HERE: Final = "127.0.0.1"
 _HARMLESS_FAMILIES: Final = frozenset({-1, int(socket.AF_UNIX), int(getattr(socket, "AF_NETLINK", -1))})
@@ -120,17 +123,14 @@ class Watch:
 
 def _changed(event: str, args: Event) -> Iterator[str | bytes]:
     """Yields the paths that an event changes. One that is relative to an open folder is for the kernel to judge."""
-    if event == "open":
-        flags = args[2]
-        if not isinstance(flags, int) or not flags & _WRITES:
-            return
-    elif not event.startswith("shutil.") and any(isinstance(one, int) and one > 2 for one in args[1:]):
+    if event == "open" and not (isinstance(args[2], int) and args[2] & _WRITES):
         return
+    folder = args[-1] if event.startswith("os.") and event not in _WITHOUT_FOLDER else -1
     for index in (0,) if event == "open" else _CHANGES[event]:
         path = args[index]
         if isinstance(path, os.PathLike):
             path = os.fspath(path)
-        if isinstance(path, str | bytes):
+        if isinstance(path, str | bytes) and (folder in (-1, None) or Path(os.fsdecode(path)).is_absolute()):
             yield path
 
 
