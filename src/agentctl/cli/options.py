@@ -127,7 +127,14 @@ EffectOf = Annotated[
         "--effect", metavar="NAME=read|write|state", help="A tool's effect, where no registry tells. Repeatable."
     ),
 ]
-Model = Annotated[str | None, typer.Option("--model", metavar="PROVIDER:MODEL", help="Run with this model instead.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="PROVIDER:MODEL|recorded",
+        help="Run with this model instead; with recorded, with none: the thread's own model answers.",
+    ),
+]
 ContextJson = Annotated[
     str | None,
     typer.Option("--context", metavar="JSON|@FILE", help="The runtime context that the graph's schema asks for."),

@@ -63,10 +63,19 @@ def loaded_application(
         reads = load_registry(live, cwd=settings.cwd) if live else None
         config = {"configurable": dict(configurable)}
         loaded = stack.enter_context(
-            load_graph(source.graph, registry=registry, model=source.model, config=config, env=env, cwd=settings.cwd)
+            load_graph(source.graph, registry=registry, model=_model(source), config=config, env=env, cwd=settings.cwd)
         )
         require_context(loaded.graph, settings.context)
-        if source.model is not None and loaded.kind != "build_graph":
+        if source.model is not None and not source.runs_no_model and loaded.kind != "build_graph":
             raise UsageError(f"--model needs a graph that takes its model: {source.name} does not")
         registries = tuple(known for known in (registry, reads) if known is not None)
         yield Application(loaded.graph, registry, reads, Effects(settings.effects, registries))
+
+
+def _model(source: GraphSource) -> object:
+    """Returns what a graph that takes its model is given: a name, or what stands for a model that never runs."""
+    if not source.runs_no_model:
+        return source.model
+    from agentctl.sandbox.models.stand_in import RecordedModel
+
+    return RecordedModel()

@@ -18,6 +18,9 @@ from agentctl.records.runs import Plan
 from agentctl.revisions.heads import ORIGIN
 from agentctl.sandbox.answers import Desk, Policy
 from agentctl.sandbox.graph_copies import copied
+from agentctl.sandbox.models.desk import HINT, Changes, ModelDesk, unstored
+from agentctl.sandbox.models.recorder import answers_stored
+from agentctl.sandbox.models.recording import ModelRecording
 from agentctl.sandbox.recordings import Recording
 from agentctl.stores.base import Reader, Writer
 
@@ -81,6 +84,7 @@ class Experiment:
         graph_name: How the graph was named, for the plan.
         policy: Where answers to tool calls come from, a fork's own answers aside.
         recording: What the tools answered in the whole source thread.
+        models: What its models answered from the target on, where that stands for every model; None lets models run.
         limits: Limits of each run.
         check: What failing means, or None.
         answers: Answers to interrupts, in order or by interrupt id or node.
@@ -101,6 +105,7 @@ class Experiment:
     graph_name: str = ""
     policy: Policy = field(default_factory=Policy)
     recording: Recording = field(default_factory=Recording)
+    models: ModelRecording | None = None
     limits: Limits = field(default_factory=Limits)
     check: Check | None = None
     answers: Answers = ()
@@ -161,10 +166,16 @@ def run_jobs(
         kept: Call ids whose recorded answers are already in the copied rows.
     """
     from agentctl.sandbox.injection import sandboxed
+    from agentctl.sandbox.models.gate import install as gate_models
     from agentctl.stores.copying.clock import ids_after
 
+    changes = Changes(experiment.configurable, policy.retold)
+    if experiment.models is not None:
+        gate_models()
+
     def desk_for(job: RunJob) -> Desk:
-        return Desk(policy, experiment.recording.cursor(after, kept=frozenset(kept)))
+        models = ModelDesk(experiment.models, changes) if experiment.models is not None else None
+        return Desk(policy, experiment.recording.cursor(after, kept=frozenset(kept)), models=models)
 
     items = experiment.source.memory() if experiment.memory is None else experiment.memory
 
@@ -186,4 +197,14 @@ def run_jobs(
             context=experiment.context,
             on_end=experiment.on_end,
         )
+    if experiment.models is not None:
+        all_ended = tuple(_as_recorded(experiment, ended) for ended in all_ended)
     return tuple(replace(ended, memory=memory[ended.job.thread].writes()) if memory else ended for ended in all_ended)
+
+
+def _as_recorded(experiment: Experiment, ended: Ended) -> Ended:
+    """Returns how a run ended: one in which an answer was not for what was asked is blocked."""
+    if ended.status not in ("done", "interrupted") or not ended.model_answers:
+        return ended
+    problem = unstored(ended.model_answers, answers_stored(experiment.debug.writer, ended.job.thread))
+    return ended if problem is None else replace(ended, status="blocked", error=problem, blocked_hint=HINT)

@@ -19,6 +19,7 @@ from agentctl.experiments.forking.made import Made
 from agentctl.experiments.forking.making import make_fork
 from agentctl.experiments.forking.making_update import as_nodes_with_next
 from agentctl.experiments.forking.point import Point, read_point
+from agentctl.experiments.forking.retold import retold_places
 from agentctl.experiments.plan import make_plan
 from agentctl.experiments.replay import planned_nodes, policy_at
 from agentctl.experiments.runs.debug_threads import make_copies
@@ -50,6 +51,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         Refused: The fork would not mean what it says, nothing would run, or `run` is False for a result that only a
             run can give.
     """
+    _refuse_other_memory(experiment, forms)
     experiment = _with_memory(experiment, forms)
     point = read_point(experiment.source, target)
     bare = _check_target(experiment, point, forms)
@@ -60,7 +62,10 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
         else:
             _refuse_at_rest(made)
         policy = replace(
-            policy_at(experiment, target, made.substituted), in_step=made.in_step, other_state=forms.changes_state
+            policy_at(experiment, target, made.substituted),
+            in_step=made.in_step,
+            other_state=forms.changes_state,
+            retold=retold_places(point, made),
         )
         nodes = planned_nodes(experiment, target.ns, made.next)
         plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*bare, *made.warnings])
@@ -140,6 +145,20 @@ def _job(experiment: Experiment, point: Point, forms: Forms, made: Made, name: s
         metadata=facts,
         answers=forms.resume or experiment.answers,
     )
+
+
+def _refuse_other_memory(experiment: Experiment, forms: Forms) -> None:
+    """Refuses a changed memory with recorded model answers: no state tells which nodes read it.
+
+    Raises:
+        Refused: Both are given.
+    """
+    if experiment.models is not None and forms.memory:
+        raise Refused(
+            "--memory changes what nodes may put into their prompts, and --model recorded has the answers to those that"
+            " were asked",
+            hint="leave --model recorded out, or name a model: --model PROVIDER:NAME",
+        )
 
 
 def _with_memory(experiment: Experiment, forms: Forms) -> Experiment:

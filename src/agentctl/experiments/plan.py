@@ -50,7 +50,7 @@ def make_plan(
         tools=tuple(_planned_tools(experiment, found, policy)),
         interrupts=tuple(dict.fromkeys((*_breakpoints(experiment), *_questions(experiment, point)))),
         configurable={**recorded, **experiment.configurable},
-        model=", ".join(found.models) or "none found",
+        model=_models(experiment, found),
         masked=experiment.masked,
         graph=experiment.graph_name,
         warnings=(
@@ -117,6 +117,13 @@ def answer_sources(recorded: Collection[str], policy: Policy, call: Call) -> Ite
         yield "live"
     else:
         yield "blocked"
+
+
+def _models(experiment: Experiment, found: Found) -> str:
+    if experiment.models is None:
+        return ", ".join(found.models) or "none found"
+    answers = "1 answer" if experiment.models.n_answers == 1 else f"{experiment.models.n_answers} answers"
+    return f"none, {answers} recorded in {experiment.models.thread}"
 
 
 def _breakpoints(experiment: Experiment) -> Iterator[str]:

@@ -14,6 +14,7 @@ from agentctl.experiments.settings import GraphSource, Settings
 from agentctl.records.copies import Place
 from agentctl.records.runs import Plan
 from agentctl.sandbox.answers import Policy
+from agentctl.sandbox.models.recorder import record_models
 from agentctl.sandbox.recorder import record_thread
 from agentctl.stores.base import Reader
 from agentctl.stores.copying.stated_rows import as_rows
@@ -58,7 +59,9 @@ def prepared(
     """
     _refuse_same_store(source, debug, target)
     source = as_rows(source)
-    recording = record_thread(source, target.thread, tip=branch or seen_tip(source, target))
+    tip = branch or seen_tip(source, target)
+    recording = record_thread(source, target.thread, tip=tip)
+    models = record_models(source, target.thread, tip=tip, at=(target.ns, target.id)) if graph.runs_no_model else None
     metadata = next(iter(source.rows(target.thread, target.ns, ids=[target.id]))).metadata
     with loaded_application(
         graph,
@@ -83,6 +86,7 @@ def prepared(
             graph_name=graph.name,
             policy=policy,
             recording=recording,
+            models=models,
             limits=settings.limits,
             check=check,
             answers=settings.answers,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from agentctl.codec import jsontext
 from agentctl.errors import UsageError
@@ -14,6 +15,8 @@ from agentctl.records.runs import Effect
 from agentctl.sandbox.answers import ToolsMode
 
 EFFECTS: tuple[Effect, ...] = ("read", "write", "state")
+RECORDED: Final = "recorded"
+"""As a model: the thread's own recorded answers, and no model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class GraphSource:
         name: What messages call it.
         sandbox: Its sandbox tool registry, or None.
         production: Its production tool registry, or None; used for live reads alone.
-        model: `provider:model` for a graph that takes one, or None.
+        model: `provider:model` for a graph that takes one, `recorded` for any graph, or None.
         claims: Where the function is by which the application claims an answer, or None.
     """
 
@@ -35,6 +38,11 @@ class GraphSource:
     production: str | None = None
     model: str | None = None
     claims: str | None = None
+
+    @property
+    def runs_no_model(self) -> bool:
+        """Whether recorded answers stand for every model."""
+        return self.model == RECORDED
 
 
 @dataclass(frozen=True, slots=True)

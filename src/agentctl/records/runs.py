@@ -33,12 +33,16 @@ class ToolCallReport:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a run used; token counts are those that the model reported, 0 where it reported none."""
+    """What a run used; token counts are those that the model reported, 0 where it reported none.
+
+    Of the `model_calls`, `recorded` were answered by the recording of the thread, and used nothing.
+    """
 
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     wall_s: float = 0.0
+    recorded: int = 0
 
 
 @dataclass(frozen=True, slots=True)

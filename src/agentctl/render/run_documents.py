@@ -177,6 +177,7 @@ def run_object(run: RunReport) -> dict[str, object]:
         ],
         "usage": {
             "model_calls": run.usage.model_calls,
+            "recorded": run.usage.recorded,
             "input_tokens": run.usage.input_tokens,
             "output_tokens": run.usage.output_tokens,
             "wall_s": round(run.usage.wall_s, 3),

@@ -6,15 +6,17 @@ import json
 import shlex
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from agentctl.codec import jsontext
 from agentctl.codec.messages import text_of
 from agentctl.records.runs import Effect, ServedBy, SideEffects, ToolCallReport
-from agentctl.sandbox.calls import Call, CallBlocked, CallKey, as_text
+from agentctl.sandbox.calls import Blocked, Call, CallBlocked, CallKey, as_text
 from agentctl.sandbox.effects import Effects
+from agentctl.sandbox.models.desk import ModelBlocked, ModelDesk, no_answer
+from agentctl.sandbox.models.recording import Place
 from agentctl.sandbox.recordings import Cursor, Given, Recorded, Recording
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.sandbox.replies import (
@@ -28,12 +30,19 @@ from agentctl.sandbox.replies import (
 )
 
 if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
     from langchain_core.tools import BaseTool
+
+    from agentctl.sandbox.models.asking import Asking
+    from agentctl.sandbox.models.recording import ModelAnswer
 
 ToolsMode = Literal["recorded", "sandbox"]
 
 MAX_RESULT_BYTES: Final = 64 * 1024
 _MAX_EXAMPLE_CHARS: Final = 2000
+_AS_RECORDED: Final = ("recorded", "state", "blocked")
+"""How a call is served where the code that made it is told what was recorded, or nothing more."""
+
 _KEY_ARGUMENTS: Final = ("idempotency_key", "idempotencyKey")
 
 
@@ -47,6 +56,8 @@ class Policy:
         in_step: Answers of a fork to what tasks of the step where it starts ask, whatever the arguments; they come
             first, and hold for every later call with the same tool and arguments too.
         other_state: Whether the runs start from another state, or by another route, than was recorded.
+        retold: Places of tasks whose code finds a changed result of a call that it made: no recorded model answer is
+            for what they ask.
         stubs: Values given by `--stub`, by tool name.
         registry: The workflow's sandbox tools, or None.
         effects: The effects in force.
@@ -66,6 +77,7 @@ class Policy:
     enclosing: frozenset[str] = frozenset()
     in_step: tuple[StepAnswer, ...] = ()
     other_state: bool = False
+    retold: frozenset[Place] = frozenset()
 
     @property
     def goes_another_way(self) -> bool:
@@ -106,17 +118,25 @@ class Desk:
     Args:
         policy: Where answers may come from.
         cursor: The run's place in the recording; None where there is no recording.
+        models: The recorded model answers that stand for every model of the run; None lets models run.
         clock: Monotonic seconds, for durations.
     """
 
     def __init__(
-        self, policy: Policy, cursor: Cursor | None = None, *, clock: Callable[[], float] = time.perf_counter
+        self,
+        policy: Policy,
+        cursor: Cursor | None = None,
+        *,
+        models: ModelDesk | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.policy = policy
+        self.models = models
         self._cursor = cursor if cursor is not None else Recording().cursor()
         self._clock = clock
         self._ledger: list[ToolCallReport] = []
-        self._blocked: CallBlocked | None = None
+        self._blocked: Blocked | None = None
+        self._strayed: set[str] = set()
         self._from_step: dict[CallKey, Substitute] = {}
         self._has_diverged = policy.goes_another_way
         self._closed = False
@@ -129,8 +149,8 @@ class Desk:
             return tuple(self._ledger)
 
     @property
-    def blocked(self) -> CallBlocked | None:
-        """The first call that was blocked, or None."""
+    def blocked(self) -> Blocked | None:
+        """The first call that was blocked, of a tool or of a model, or None."""
         return self._blocked
 
     @property
@@ -151,10 +171,7 @@ class Desk:
         if decided is None:
             raise self.refuse(call)
         served_by, reply, tool = decided
-        report = _report(call, served_by)
-        with self._lock:
-            self._ledger.append(report)
-            slot = len(self._ledger) - 1
+        slot = self._note(call, served_by)
         return Ticket(slot, served_by, started_s, reply, tool)
 
     def answer_only(self, call: Call) -> object:
@@ -164,9 +181,7 @@ class Desk:
         if decided is None or decided[2] is not None:
             return None
         served_by, reply, _ = decided
-        with self._lock:
-            self._ledger.append(_report(call, served_by))
-            slot = len(self._ledger) - 1
+        slot = self._note(call, served_by)
         self.settle(Ticket(slot, served_by, started_s), reply)
         return reply
 
@@ -190,8 +205,31 @@ class Desk:
 
     def escaped(self, call: Call) -> None:
         """Notes a call that ran for real although nobody let it."""
+        self._note(call, "escaped")
+
+    def model_answer(
+        self, asking: Asking | None, messages: Sequence[BaseMessage], options: Mapping[str, object]
+    ) -> ModelAnswer:
+        """Returns the recorded answer to a model call. See `ModelDesk.answer`.
+
+        Raises:
+            ModelBlocked: there is none that is known to be its own, or the run is over.
+        """
+        if self.models is None or self._closed:
+            raise self.refuse_model(no_answer("the run that it belongs to is over"))
         with self._lock:
-            self._ledger.append(_report(call, "escaped"))
+            strayed = frozenset(self._strayed)
+        try:
+            return self.models.answer(asking, messages, options, strayed)
+        except ModelBlocked as reason:
+            raise self.refuse_model(reason) from None
+
+    def refuse_model(self, reason: ModelBlocked) -> ModelBlocked:
+        """Notes that a model call stops the run, and returns the exception that does so."""
+        with self._lock:
+            if self._blocked is None:
+                self._blocked = reason
+        return reason
 
     def close(self) -> None:
         """Ends the run: calls that come later, from threads that outlive it, are blocked."""
@@ -201,6 +239,14 @@ class Desk:
         """Returns the `--stub` option that would answer a tool, shaped like its latest recorded result."""
         example = self._cursor.recording.example(name)
         return f"--stub {shlex.quote(name)}={shlex.quote(_example_json(example))}"
+
+    def _note(self, call: Call, served_by: ServedBy) -> int:
+        """Adds a call to the ledger, and returns its place there."""
+        with self._lock:
+            self._ledger.append(_report(call, served_by))
+            if served_by not in _AS_RECORDED:
+                self._strayed |= call.tasks
+            return len(self._ledger) - 1
 
     def _decide(self, call: Call) -> tuple[ServedBy, object, BaseTool | None] | None:
         policy = self.policy

@@ -52,11 +52,24 @@ class Call:
         return self.name, canonical_args(self.args)
 
 
-class CallBlocked(BaseException):
-    """Stops the run at a call that nothing may answer; the tool did not run.
+class Blocked(BaseException):
+    """Stops the run at a call that nothing may answer.
 
     A BaseException, so that no error handler of the graph (`handle_tool_errors`, retry policies, `except Exception` in
     a node) can turn it into a message that the model then works with.
+
+    Args:
+        message: What was called, and why nothing answers.
+        hint: The option that answers it, or None where nothing would (the run is over).
+    """
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class CallBlocked(Blocked):
+    """Stops the run at a tool call; the tool did not run.
 
     Args:
         report: The call as the ledger holds it.
@@ -64,9 +77,8 @@ class CallBlocked(BaseException):
     """
 
     def __init__(self, report: ToolCallReport, hint: str | None = None) -> None:
-        super().__init__(f"the call {report.name}({compact(report.args)}) has no answer, so nothing ran")
+        super().__init__(f"the call {report.name}({compact(report.args)}) has no answer, so nothing ran", hint)
         self.report = report
-        self.hint = hint
 
 
 def canonical_args(args: object) -> str:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentctl.sandbox import threads
 from agentctl.sandbox.answers import Desk, Ticket
-from agentctl.sandbox.calls import Call, CallBlocked
+from agentctl.sandbox.calls import Blocked, Call
 from agentctl.sandbox.toolnodes import (
     caller_of,
     model_args,
@@ -116,6 +116,12 @@ def current_desk() -> Desk | None:
     return _desk.get()
 
 
+def desks_in_use() -> tuple[Desk, ...]:
+    """Returns the desks of all runs that go on in this process."""
+    with _process.lock:
+        return tuple(_process.desks)
+
+
 def install() -> None:
     """Puts the gate in, once a process, and into tool classes that came since. Cheap to call again."""
     from langchain_core.tools import BaseTool
@@ -124,7 +130,7 @@ def install() -> None:
         if not _process.installed:
             _gate_method(BaseTool, "run")
             _gate_method(BaseTool, "arun")
-            threads.carry((_desk, _permit), ends_quietly=CallBlocked)
+            threads.carry((_desk, _permit), ends_quietly=Blocked)
             _process.installed = True
         for tool_class in _subclasses(BaseTool):
             if not tool_class.__module__.startswith("langchain_core."):

@@ -122,7 +122,7 @@ def _revived(entry: Recorded) -> ToolMessage:
     from langchain_core.messages import ToolMessage
 
     if entry.message is not None:
-        value = _loaded(entry.message)
+        value = loaded(entry.message)
         if isinstance(value, ToolMessage):
             return value
     fields: dict[str, Any] = {"content": entry.content, "status": entry.status, "artifact": entry.artifact}
@@ -134,7 +134,7 @@ def _command(given: Given, call: Call, goto: tuple[str, ...], *, graph: str | No
 
     update: dict[str, Any] = {}
     for channel, stored in given.entry.writes:
-        value = _loaded(stored)
+        value = loaded(stored)
         if isinstance(value, list) and isinstance(update.get(channel), list):
             value = update[channel] + value
         update[channel] = value
@@ -166,7 +166,7 @@ def _readdressed(value: object, given: Given, call: Call) -> object:
     return value
 
 
-def _loaded(stored: Stored) -> object:
+def loaded(stored: Stored) -> object:
     """Builds a stored value, as LangGraph does when it loads the thread for the graph that wrote it."""
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 

@@ -16,10 +16,10 @@ from agentctl.experiments.forking.point import Point
 from agentctl.experiments.forking.results import Rows
 from agentctl.experiments.forking.scratch import THREAD
 from agentctl.experiments.runs.graph_parts import handler_of
-from agentctl.experiments.runs.reports import inert
 from agentctl.records.runs import Answered
 from agentctl.records.threads import Task
 from agentctl.sandbox.calls import CallKey
+from agentctl.sandbox.inert import inert
 from agentctl.sandbox.replies import StepAnswer, Substitute
 from agentctl.stores.base import CopyPlan, Reader
 from agentctl.stores.copying.selection import for_replay, for_rerun, for_resume

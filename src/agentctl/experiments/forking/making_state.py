@@ -25,9 +25,9 @@ from agentctl.experiments.forking.state_values import (
     refuse_without_conversation,
     verify_set,
 )
-from agentctl.experiments.runs.reports import inert
 from agentctl.records.copies import command
 from agentctl.records.messages import Message
+from agentctl.sandbox.inert import inert
 from agentctl.stores.base import CopyPlan
 from agentctl.stores.reading.layout import START
 from agentctl.stores.reading.lineage import read_tree

@@ -18,8 +18,8 @@ from agentctl.experiments.forking.named_calls import NamedCall
 from agentctl.experiments.forking.pairing import describe
 from agentctl.experiments.forking.paths import Path, path_text
 from agentctl.experiments.runs.graph_parts import reduces
-from agentctl.experiments.runs.reports import inert
 from agentctl.records.rows import NULL_TASK, Stored, WriteRow
+from agentctl.sandbox.inert import inert
 
 if TYPE_CHECKING:
     from agentctl.experiments.runs.graph_parts import Graph

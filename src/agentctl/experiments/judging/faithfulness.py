@@ -93,5 +93,7 @@ def _difference(call: ToolCallReport, recorded: str) -> str | None:
 
 
 def _model(experiment: Experiment, group: RunGroup) -> Iterator[str]:
-    if any(run.model_ran for run in group.runs):
+    if experiment.models is not None:
+        yield "model: none ran, its answers are the recorded ones; a prompt or model changed since does not show"
+    elif any(run.model_ran for run in group.runs):
         yield "model: answers are not recorded, the model ran again; a prompt or model changed since shows here alone"

@@ -163,6 +163,9 @@ def _still_fails(evidence: Evidence, p_value: float | None) -> Verdict:
     if any(run.model_ran for run in forks.runs):
         sentence = f"{changed}, and no other recorded result is left to try: the model or its prompt."
         return _verdict(evidence, "model_or_prompt", sentence, p_value)
+    if any(run.usage.recorded for run in forks.runs):
+        sentence = f"{changed}, and the models' answers were the recorded ones: a model that runs would tell."
+        return _verdict(evidence, "inconclusive", sentence, p_value)
     sentence = f"{changed}, no other recorded result is left to try, and no model ran: the graph's own code."
     return _verdict(evidence, "graph_code", sentence, p_value)
 

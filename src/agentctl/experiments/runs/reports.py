@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from agentctl.codec.messages import messages_in
-from agentctl.codec.values import decode
-from agentctl.errors import DecodeError
 from agentctl.experiments.judging.statistics import wilson_interval
 from agentctl.experiments.runs.observed import Check, Observed
 from agentctl.experiments.runs.running import Ended
-from agentctl.records.rows import Stored
 from agentctl.records.runs import RunGroup, RunReport, SideEffects
 from agentctl.sandbox.answers import side_effects
+from agentctl.sandbox.inert import inert
 
 MESSAGES = "messages"
 
@@ -50,7 +47,7 @@ def report_run(ended: Ended, check: Check | None, *, forced_end: bool = False) -
         head=ended.head,
         interrupts=observed.interrupts,
         waits_before=ended.waits_before,
-        model_ran=ended.usage.model_calls > 0,
+        model_ran=ended.usage.model_calls > ended.usage.recorded,
         blocked_hint=ended.blocked_hint,
         error_traceback=ended.error_traceback,
         memory=tuple(replace(write, old=inert(write.old), new=inert(write.new)) for write in ended.memory),
@@ -73,17 +70,6 @@ def tally(runs: Sequence[RunReport]) -> RunGroup:
 def all_side_effects(runs: Iterable[RunReport]) -> SideEffects:
     """Returns how the tool calls of all runs were served."""
     return side_effects([call for run in runs for call in run.tool_calls])
-
-
-def inert(value: Any) -> object:
-    """Returns an application's value as an inert one, by way of its stored form."""
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-
-    try:
-        kind, data = JsonPlusSerializer().dumps_typed(value)
-        return decode(Stored(kind, data))
-    except (TypeError, ValueError, DecodeError) as error:
-        return {"$type": f"{type(value).__module__}.{type(value).__qualname__}", "$unreadable": str(error)}
 
 
 def message_channel(values: Mapping[str, object]) -> str | None:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from agentctl.experiments.runs.resuming import Answers, command_for
 from agentctl.experiments.runs.threads import DaemonThreads
 from agentctl.records.runs import MemoryWrite, RunStatus, ToolCallReport, Usage
+from agentctl.sandbox.calls import Blocked
 from agentctl.sandbox.gate import running
 from agentctl.sandbox.graph_copies import copied
+from agentctl.sandbox.models.desk import ModelBlocked, Served
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -77,7 +79,8 @@ class Ended:
 
     `values` are the final channel values; `next` the nodes that would run next; `waits_before` the same with the path
     of those inside a subgraph, where a breakpoint stopped the run; `interrupts` the LangGraph interrupts that wait for
-    an answer, each with the node that asks; `memory` what it wrote to its copy of the memory store.
+    an answer, each with the node that asks; `model_answers` the recorded ones that stood for a model's; `memory` what
+    it wrote to its copy of the memory store.
     """
 
     job: RunJob
@@ -93,6 +96,7 @@ class Ended:
     error: str | None = None
     error_traceback: str | None = None
     blocked_hint: str | None = None
+    model_answers: tuple[Served, ...] = ()
     memory: tuple[MemoryWrite, ...] = ()
 
 
@@ -217,22 +221,25 @@ async def run_one(
             waits_before = await drive.breakpoints(snapshot)
         except Exception as error:
             snapshot, failure = None, failure or error
-    status = _status(job, events.nodes, snapshot, calls, failure, timed_out)
+    blocked = desk.blocked if desk else None
+    recorded = desk.models.served if desk and desk.models else None
+    status = "blocked" if blocked else _status(job, events.nodes, snapshot, calls, failure, timed_out)
     shown = failure if status == "error" else None
     return Ended(
         job=job,
         status=status,
         nodes=events.nodes,
         tool_calls=calls,
-        usage=events.usage(wall_s),
+        usage=events.usage(wall_s) if recorded is None else Usage(len(recorded), wall_s=wall_s, recorded=len(recorded)),
         head=drive.tip,
         values=_values(snapshot),
         next=tuple(snapshot.next) if snapshot else (),
         waits_before=waits_before if status == "interrupted" else (),
         interrupts=_asked(snapshot),
-        error=_one_line(shown) if shown else _why(status, job, events.nodes, limits),
+        error=_one_line(shown) if shown else _why(status, job, events.nodes, limits, blocked),
         error_traceback=their_traceback(shown) if shown else None,
-        blocked_hint=desk.blocked.hint if desk and desk.blocked else None,
+        blocked_hint=blocked.hint if blocked else None,
+        model_answers=recorded or (),
     )
 
 
@@ -410,9 +417,11 @@ def missing_nodes(expected: Sequence[str], started: Sequence[str]) -> tuple[str,
     return tuple(missing)
 
 
-def _why(status: RunStatus, job: RunJob, nodes: Sequence[str], limits: Limits) -> str | None:
+def _why(status: RunStatus, job: RunJob, nodes: Sequence[str], limits: Limits, blocked: Blocked | None) -> str | None:
     """Returns one line about a run that did not end by itself."""
     match status:
+        case "blocked":
+            return str(blocked) if isinstance(blocked, ModelBlocked) else None
         case "not_run":
             return f"did not start: {', '.join(missing_nodes(job.expected, nodes))}"
         case "timeout":

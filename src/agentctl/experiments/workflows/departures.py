@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from agentctl.errors import NotFound, Refused
 from agentctl.experiments.runs.answered import answerer_of
-from agentctl.experiments.runs.reports import inert
 from agentctl.experiments.runs.resuming import Answered, check_resume, never
 from agentctl.records.copies import command
 from agentctl.records.runs import answer_words
+from agentctl.sandbox.inert import inert
 
 if TYPE_CHECKING:
     from langgraph.types import StateSnapshot

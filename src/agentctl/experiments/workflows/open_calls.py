@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agentctl.codec.messages import messages_in
 from agentctl.experiments.forking.pairing import Pair, describe, pair_messages
-from agentctl.experiments.runs.reports import inert, message_channel
+from agentctl.experiments.runs.reports import message_channel
 from agentctl.experiments.workflows.departures import Stand
+from agentctl.sandbox.inert import inert
 from agentctl.stores.reading.layout import PULL
 
 

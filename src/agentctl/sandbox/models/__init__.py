@@ -1,0 +1,1 @@
+"""Recorded model answers: read from a thread's rows, and given again where a call is the one that was recorded."""
