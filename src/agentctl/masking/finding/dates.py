@@ -1,0 +1,24 @@
+"""Birth dates in text: a date after a word that says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agentctl.masking.finding.hits import Hit, words_before
+from agentctl.masking.tokens.dates import WRITTEN
+
+_BORN = re.compile(
+    r"\bborn\b|\bdob\b|\bd\.o\.b|birth|geboren|\bgeb\.|\bnacid[oa]\b|\bnacimiento|\bnée?\b|naissance|\bnat[oa]\b"
+    r"|nascita|nascid[oa]|nascimento|जन्म|出生|生年月日",
+    re.IGNORECASE,
+)
+
+
+def birth_dates_in(text: str, name: str) -> Iterator[Hit]:
+    """Finds dates that are said to be of a birth."""
+    if _BORN.search(text) is None:
+        return
+    for found in WRITTEN.finditer(text):
+        if _BORN.search(words_before(text, found.start())):
+            yield Hit(found.start(), found.end(), "birth_date", 2)

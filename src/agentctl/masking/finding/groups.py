@@ -1,0 +1,47 @@
+"""Numbers as they are written: groups of digits and letters with single spaces, dots or dashes between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+_GROUP: Final = r"(?:[A-Za-z&Ñ]*[0-9][A-Za-z0-9&Ñ]*|[A-Z&Ñ]{1,6}(?![a-z]))"
+_CLUSTER = re.compile(rf"(?<![\w@#/+.-])(?<!\w[./@-]){_GROUP}(?:[ .+-]{_GROUP})*(?![\w@/]|-\w|\.[0-9])")
+_IN_CLUSTER = re.compile(_GROUP)
+_DIGIT = re.compile("[0-9]")
+_MOST_GROUPS: Final = 8
+_MOST_CHARACTERS: Final = 32
+_FEWEST_DIGITS: Final = 4
+MANY_DIGITS = re.compile(r"[0-9](?:[^0-9\n]{0,4}[0-9]){3}")
+"""A sign of numbers that could be somebody's."""
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_TIME = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9](?:[T ][0-2][0-9]:[0-5][0-9](?::[0-5][0-9])?)?")
+
+
+class Written(NamedTuple):
+    """A number that could be one: where it stands, and its letters and digits in capitals."""
+
+    start: int
+    end: int
+    text: str
+    compact: str
+
+
+def numbers_in(text: str) -> Iterator[Written]:
+    """Yields every run of groups that could be one number, longer ones of the same start first.
+
+    Parts of UUIDs and times are none.
+    """
+    if MANY_DIGITS.search(text) is None:
+        return
+    machine = [found.span() for pattern in (_UUID, _TIME) for found in pattern.finditer(text)]
+    for cluster in _CLUSTER.finditer(text):
+        groups = [found.span() for found in _IN_CLUSTER.finditer(text, *cluster.span())]
+        for first, (start, _) in enumerate(groups):
+            for _, end in reversed(groups[first : first + _MOST_GROUPS]):
+                if end - start > _MOST_CHARACTERS or any(a < end and start < b for a, b in machine):
+                    continue
+                written = text[start:end]
+                if len(_DIGIT.findall(written)) >= _FEWEST_DIGITS:
+                    yield Written(start, end, written, re.sub("[ .+-]", "", written).upper())

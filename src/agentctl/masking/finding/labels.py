@@ -1,0 +1,86 @@
+"""Values after a label in text: `Name: Ana Souza`, `'phone': '555 01 99'`, `street = 12 Mill Lane`.
+
+A label is read as the name of a field is. So the forms in which programs print objects count too, where they are no
+JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from agentctl.masking.fieldnames import LABELS_OF_NAMES
+from agentctl.masking.fields import kind_of, words_of
+from agentctl.masking.finding.hits import Hit
+from agentctl.masking.finding.people import NAME, name_end
+from agentctl.masking.plausible import is_plausible
+from agentctl.masking.tokens.dates import WRITTEN
+from agentctl.records.masking import MaskKind
+
+_SEPARATOR = re.compile(r"(?P<quote>[\"'`]?)[*_]{0,2}[ ]?(?::|=>?|\|)[ ]?[*_]{0,2}(?P<open>[\"'`]?)[ ]?(?=[^\s])")
+_LONGEST_LABEL: Final = 40
+_MOST_LABEL_WORDS: Final = 5
+_LINE = re.compile(r"[^\n|;{}<>\[\]]{1,160}")
+_WORD = re.compile(r"[^\s,;|{}\[\]<>\"'`]+")
+_NAME = re.compile(NAME)
+_NUMBER = re.compile(r"[+(]?[0-9][0-9A-Za-z ().+/-]*[0-9A-Za-z]|[A-Za-z]{1,5}[ -]?[0-9][0-9A-Za-z-]*")
+_TAIL = re.compile(r"(?:\s*[.,*_)]+)?\s*\Z|\.\s.*\Z", re.DOTALL)
+_OTHER_BREAK = re.compile(r"[\n,;|{}()\[\]<>\"'`:=*]|\. ")
+
+
+def labelled_in(text: str, name: str) -> Iterator[Hit]:
+    """Finds values after labels."""
+    if ":" not in text and "=" not in text and "|" not in text:
+        return
+    for found in _SEPARATOR.finditer(text):
+        label = _label_before(text, found.start())
+        kind = _kind_of(label)
+        if kind is None:
+            continue
+        span = _value(text, found.end(), found["open"], kind)
+        if span is not None and is_plausible(kind, text[slice(*span)], " ".join(label)):
+            yield Hit(*span, kind, 1)
+
+
+def _label_before(text: str, end: int) -> tuple[str, ...]:
+    """Returns the words between the last break and a separator."""
+    before = text[max(0, end - _LONGEST_LABEL) : end]
+    breaks = [found.end() for found in _BREAK.finditer(before)]
+    return words_of(before[breaks[-1] if breaks else 0 :])
+
+
+def _kind_of(label: tuple[str, ...]) -> MaskKind | None:
+    if not 0 < len(label) <= _MOST_LABEL_WORDS:
+        return None
+    if len(label) == 1 and label[0] in LABELS_OF_NAMES:
+        return "name"
+    return kind_of(label)
+
+
+def _value(text: str, start: int, quote: str, kind: MaskKind) -> tuple[int, int] | None:
+    """Returns where the value after a label stands, or None where there is none."""
+    closed = text.find(quote, start) if quote else -1
+    if closed > start:
+        return start, closed
+    match kind:
+        case "name":
+            found = _NAME.match(text, start)
+            end = name_end(text, start, found.end(), least=1) if found else None
+            return None if end is None else (start, end)
+        case "birth_date":
+            return _span(WRITTEN.match(text, start))
+        case "address":
+            found = _LINE.match(text, start)
+            if found is None:
+                return None
+            line = _TAIL.sub("", _OTHER_LABEL.sub("", found[0]))
+            return (start, start + len(line)) if any(c.isdigit() for c in line) or len(line.split()) > 1 else None
+        case "phone" | "card" | "iban" | "national_id":
+            return _span(_NUMBER.match(text, start))
+        case _:
+            return _span(_WORD.match(text, start))
+
+
+def _span(found: re.Match[str] | None) -> tuple[int, int] | None:
+    return None if found is None else found.span()
