@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 _URL_PASSWORD = re.compile(r"(?P<head>(?<=[a-z0-9+.-])://[^\s:/@]*):[^\s@/]+@", re.IGNORECASE)
@@ -14,7 +14,10 @@ _SECRET_NAME = re.compile(
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SECRET_SHAPE = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abpr]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16})\b"
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abpr]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}"
+    r"|[prs]k_(?:live|test)_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{35}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{36}"
+    r"|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})\b"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----"
 )
 
 HIDDEN: Final = "***"
@@ -23,6 +26,14 @@ HIDDEN: Final = "***"
 def hide_secrets(text: str) -> str:
     """Returns `text` with URL passwords and well-known key shapes replaced by `***`."""
     return _SECRET_SHAPE.sub(HIDDEN, _URL_PASSWORD.sub(rf"\g<head>:{HIDDEN}@", text))
+
+
+def secrets_in(text: str) -> Iterator[tuple[int, int]]:
+    """Yields where URL passwords and well-known key shapes begin and end."""
+    for found in _URL_PASSWORD.finditer(text):
+        yield found.end("head") + 1, found.end() - 1
+    for found in _SECRET_SHAPE.finditer(text):
+        yield found.span()
 
 
 def is_secret_name(name: str) -> bool:
