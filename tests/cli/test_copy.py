@@ -78,12 +78,13 @@ def test_a_thread_that_exists_is_not_written_into(cli: Cli) -> None:
     assert (again.code, again.json["error"]["kind"]) == (5, "refused")
 
 
-@pytest.mark.parametrize("command", ["copy", "replay", "fork", "diagnose"])
-def test_nothing_leaves_a_profile_whose_copies_must_be_masked(cli: Cli, command: str) -> None:
+@pytest.mark.parametrize("command", ["copy", "replay", "fork", "diagnose", "export"])
+def test_nothing_leaves_a_profile_unmasked_whose_copies_must_be_masked(cli: Cli, command: str) -> None:
     (cli.cwd / "vault.sqlite").write_bytes(cli.prod.read_bytes())
+    more = ["--dataset", "d"] if command == "export" else []
     for target in ([f"vault::{AGENT}"], [AGENT, "--store", "vault.sqlite"]):
-        refused = cli(command, *target)
+        refused = cli(command, *target, "--no-mask", *more)
         assert (refused.code, refused.out) == (5, "")
-        assert "has mask: always, and this version cannot mask" in refused.err
+        assert "has mask: always: nothing is copied out of it unmasked" in refused.err
     assert list((cli.cwd / "debug").iterdir()) == []
     assert cli("history", f"vault::{AGENT}").code == 0

@@ -81,7 +81,10 @@ def test_a_fork_is_exported_with_its_own_outcome_and_what_came_before_it(forked:
         "url": None,
         "dry_run": False,
         "warnings": [],
+        "masked": True,
+        "masking": done.json["masking"],
     }
+    assert done.json["masking"]["values"] == {}
     (example,) = written(forked)
     assert example.reference.reply == "Your refund is on its way."
     assert [call["name"] for call in example.reference.tool_calls] == ["lookup_order", "get_policy", "issue_refund"]

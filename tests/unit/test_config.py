@@ -402,7 +402,7 @@ def test_masking_has_rules_of_its_own(tmp_path: Path) -> None:
         ("masking:\n  fields:\n    vip: person", ":3: masking.fields.vip must be name or address or"),
         ("masking:\n  patterns:\n    a: ok\n    b: '(x'", ":4: masking.patterns.b is no regular expression"),
         ("masking:\n  patterns: {b: {regex: 'x*'}}", ":2: masking.patterns.b.regex matches empty text"),
-        ("masking:\n  patterns: {b: {kind: name}}", ":2: masking.patterns.b.regex is missing"),
+        ("masking:\n  patterns: {b: {kind: name}}", ":2: masking.patterns.b has no regex"),
         ("masking:\n  regions: [Germany]", ":2: masking.regions are countries in two capital letters, not Germany"),
         ("masking: [x]", "masking must be a mapping"),
     ],

@@ -11,6 +11,7 @@ from agentctl.records.masking import KINDS, REGIONS, FieldRule, MaskKind, MaskSe
 
 _KEYS: Final = frozenset({"fields", "patterns", "never", "regions"})
 _OTHER: Final[MaskKind] = "other"
+_EXAMPLE: Final = r"such as 'B-\d{6}'"
 _is_region = re.compile(r"[A-Z]{2}").fullmatch
 
 
@@ -40,6 +41,8 @@ def _patterns(section: Section) -> Iterator[PatternRule]:
         if isinstance(section.data[name], dict):
             own = section.section(name)
             own.only({"regex", "kind"})
+            if "regex" not in own.data:
+                raise section.error(name, "has no regex", hint=_EXAMPLE)
             yield PatternRule(name, _regex(own, "regex"), own.choice("kind", KINDS, _OTHER))
         else:
             yield PatternRule(name, _regex(section, name))
@@ -48,7 +51,7 @@ def _patterns(section: Section) -> Iterator[PatternRule]:
 def _regex(section: Section, key: str) -> str:
     text = section.text(key)
     if text is None:
-        raise section.error(key, "is missing: a regular expression", hint=r"such as 'B-\d{6}'")
+        raise section.error(key, "is missing: a regular expression", hint=_EXAMPLE)
     try:
         finds_nothing = re.compile(text).search("")
     except re.error as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from agentctl.errors import DecodeError, StoreError
@@ -34,9 +34,28 @@ def masked(reader: Reader, masker: Masker, *, trusts_marks: bool) -> Reader:
         masker: What masks; one for all that is to be compared.
         trusts_marks: Whether a thread that says that it is masked already is given as it is.
     """
+    return _masked(reader, masker, _Known(trusts_marks))
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of a store, as it stands and as it stood at one moment.
+
+    Attributes:
+        trusts_marks: Whether a thread that says that it is masked already is given as it is.
+        threads: Whether a thread is to be masked; what is personal in it has been learned then.
+        memory: Whether what is personal in the memory store has been learned.
+    """
+
+    trusts_marks: bool
+    threads: dict[str, bool] = field(default_factory=dict)
+    memory: bool = False
+
+
+def _masked(reader: Reader, masker: Masker, known: _Known) -> Reader:
     if isinstance(reader, StatesTasks):
-        return MaskedStates(reader, masker, trusts_marks)
-    return MaskedReader(reader, masker, trusts_marks)
+        return MaskedStates(reader, masker, known)
+    return MaskedReader(reader, masker, known)
 
 
 class MaskedReader:
@@ -45,13 +64,11 @@ class MaskedReader:
     Values that nobody can read are refused where they are asked for.
     """
 
-    def __init__(self, reader: Reader, masker: Masker, trusts_marks: bool) -> None:
+    def __init__(self, reader: Reader, masker: Masker, known: _Known) -> None:
         self.info = replace(reader.info, masked=True)
         self.covered = reader
         self._masker = masker
-        self._trusts_marks = trusts_marks
-        self._masking: dict[str, bool] = {}
-        self._knows_memory = False
+        self._known = known
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`."""
@@ -102,16 +119,15 @@ class MaskedReader:
 
     def memory(self, prefix: tuple[str, ...] = ()) -> Sequence[MemoryItem]:
         """See `Reader.memory`. Namespaces and keys are masked as text, so that what a graph looks up is there."""
-        items = self.covered.memory()
-        self._learn_memory(items)
-        found = [self._item(item) for item in items]
+        self._learn_memory()
+        found = [self._item(item) for item in self.covered.memory()]
         return [item for item in found if item.namespace[: len(prefix)] == prefix]
 
     @contextmanager
     def still(self, threads: Collection[str]) -> Iterator[Reader]:
         """See `agentctl.stores.moments.Stillable.still`."""
         with at_one_moment(self.covered, threads) as still:
-            yield self if still is self.covered else masked(still, self._masker, trusts_marks=self._trusts_marks)
+            yield self if still is self.covered else _masked(still, self._masker, self._known)
 
     def close(self) -> None:
         """See `Reader.close`."""
@@ -119,12 +135,14 @@ class MaskedReader:
 
     def _masks(self, thread: str) -> bool:
         """Says whether a thread is to be masked; what is personal in it has been learned then."""
-        if thread not in self._masking:
-            self._masking[thread] = not (self._trusts_marks and is_masked(self.covered, thread))
-            if self._masking[thread]:
-                self._learn_memory(self._readable_memory())
+        known = self._known.threads.get(thread)
+        if known is None:
+            known = not (self._known.trusts_marks and is_masked(self.covered, thread))
+            if known:
+                self._learn_memory()
                 self._learn(thread)
-        return self._masking[thread]
+            self._known.threads[thread] = known
+        return known
 
     def _learn(self, thread: str) -> None:
         """Reads all of a thread, so that a name that a field tells is known in every text, the older ones too."""
@@ -138,18 +156,16 @@ class MaskedReader:
                 for write in self.covered.writes(thread, ns, chunk):
                     self._learn_stored(write.value, ValuePlace("write", write.channel))
 
-    def _readable_memory(self) -> Sequence[MemoryItem]:
+    def _learn_memory(self) -> None:
+        """Learns from the memory store before anything else: what came later would make equal texts different."""
+        if self._known.memory:
+            return
+        self._known.memory = True
         try:
-            return self.covered.memory()
-        except StoreError:  # a role that may read checkpoints alone: who asks for the items is told
-            return ()
-
-    def _learn_memory(self, items: Sequence[MemoryItem]) -> None:
-        """Learns from the memory store, once: what is learned later would make equal texts of a thread different."""
-        if not self._knows_memory:
-            self._knows_memory = True
-            for item in items:
+            for item in self.covered.memory():
                 self._masker.learn_plain(item.value, ValuePlace("memory", item.key))
+        except StoreError:
+            return  # of a role that may read checkpoints alone; who asks for the items is told
 
     def _learn_stored(self, value: Stored | None, place: ValuePlace) -> None:
         if value is None:
@@ -194,8 +210,8 @@ class MaskedReader:
 class MaskedStates(MaskedReader):
     """The states of an Agent Server masked; see `agentctl.stores.stated.StatesTasks`."""
 
-    def __init__(self, reader: StatesTasks, masker: Masker, trusts_marks: bool) -> None:
-        super().__init__(reader, masker, trusts_marks)
+    def __init__(self, reader: StatesTasks, masker: Masker, known: _Known) -> None:
+        super().__init__(reader, masker, known)
         self._states = reader
 
     def stated(self, thread: str, ns: str, ids: Collection[str]) -> Mapping[str, tuple[StatedTask, ...]]:
