@@ -6,7 +6,7 @@ channels/last_value.py (`LastValueAfterFinish`), channels/topic.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from agentctl.codec.values import decode
@@ -14,6 +14,7 @@ from agentctl.errors import DecodeError
 from agentctl.records.rows import Stored, StoredCheckpoint, Version
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import Reader
+from agentctl.stores.bookkeeping import SENDS_MOVED_IN_FORMAT
 from agentctl.stores.reading.layout import JOIN, NOT_NODES, START, TASKS, join_is_complete, triggered_node
 
 
@@ -66,16 +67,24 @@ def read_bookkeeping(reader: Reader, thread: str, ns: str, ids: Sequence[str]) -
         ids: Checkpoints; unknown ones are left out.
     """
     first = {stored.row.id: stored for stored in reader.stored(thread, ns, ids, channels=())}
-    routes = {
-        channel
-        for stored in first.values()
-        for channel in stored.channel_versions
-        if channel == TASKS or triggered_node(channel, format=stored.format)
-    }
-    if not routes:
-        return {i: _bookkeeping(stored) for i, stored in first.items()}
-    second = reader.stored(thread, ns, list(first), channels=frozenset(routes | {TASKS}))
-    return {stored.row.id: _bookkeeping(stored) for stored in second}
+    open_routes = {stored.row.id: frozenset(_open_routes(stored)) for stored in first.values()}
+    lacking = [checkpoint_id for checkpoint_id, channels in open_routes.items() if channels]
+    found = {checkpoint_id: _bookkeeping(stored) for checkpoint_id, stored in first.items()}
+    if lacking:
+        channels = frozenset(channel for checkpoint_id in lacking for channel in open_routes[checkpoint_id])
+        read = reader.stored(thread, ns, lacking, channels=channels)
+        found |= {stored.row.id: _bookkeeping(stored) for stored in read}
+    return found
+
+
+def _open_routes(stored: StoredCheckpoint) -> Iterator[str]:
+    """Yields the routing channels whose values decide what runs: those that their node has not seen yet, and Sends."""
+    if TASKS in stored.channel_versions or stored.format < SENDS_MOVED_IN_FORMAT:
+        yield TASKS
+    for channel in stored.channel_versions:
+        node = triggered_node(channel, format=stored.format)
+        if node is not None and _is_new(channel, stored.channel_versions, _seen_by(node, stored)):
+            yield channel
 
 
 def _bookkeeping(stored: StoredCheckpoint) -> Bookkeeping:
@@ -90,9 +99,8 @@ def due(stored: StoredCheckpoint) -> Due:
         node = triggered_node(channel, format=stored.format)
         if node is None or channel not in versions:
             continue
-        name = _entry_node(stored) if node == START else node
-        if _is_new(channel, versions, stored.versions_seen.get(name)) and _is_available(channel, value):
-            nodes.add(name)
+        if _is_new(channel, versions, _seen_by(node, stored)) and _is_available(channel, value):
+            nodes.add(_name(node, stored))
     return Due(_send_nodes(stored.values.get(TASKS)), tuple(sorted(nodes)))
 
 
@@ -110,9 +118,16 @@ def entry_node(books: Iterable[Bookkeeping]) -> str | None:
     return None
 
 
-def _entry_node(stored: StoredCheckpoint) -> str:
+def _name(node: str, stored: StoredCheckpoint) -> str:
+    """Returns the name of a triggered node, that of the node which input starts in place of `__start__`."""
+    if node != START:
+        return node
     book = Bookkeeping(stored.format, stored.channel_versions, stored.versions_seen, Due())
     return entry_node((book,)) or UNKNOWN
+
+
+def _seen_by(node: str, stored: StoredCheckpoint) -> Mapping[str, Version] | None:
+    return stored.versions_seen.get(_name(node, stored))
 
 
 def _is_new(channel: str, versions: Mapping[str, Version], seen: Mapping[str, Version] | None) -> bool:

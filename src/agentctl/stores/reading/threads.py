@@ -11,9 +11,11 @@ from difflib import get_close_matches
 from agentctl.records.rows import CheckpointRow, ThreadHead
 from agentctl.records.threads import ThreadQuery, ThreadStatus, ThreadSummary
 from agentctl.stores.base import Reader
+from agentctl.stores.reading.due import read_bookkeeping
 from agentctl.stores.reading.search import find_text
 from agentctl.stores.reading.status import first_error, status_of
 from agentctl.stores.reading.steps import StepReader
+from agentctl.stores.stated import StatesTasks
 
 _RUN_KEYS = frozenset({"run_id", "trace_id", "langsmith_run_id", "langsmith_trace_id"})
 """Metadata keys that change with every run, so that a head row has only the last one."""
@@ -159,10 +161,20 @@ class _Step:
         id = self.head.head.id
         if not id:
             return "empty", None
+        if self._known is None and _is_at_rest(self.reader, self.head.thread, id):
+            self._known = "done", None
         if self._known is None:
             tasks = StepReader(self.reader, self.head.thread, "", value_bytes=0).tasks([id]).get(id, ())
             self._known = (status_of(tasks), first_error(tasks))
         return self._known
+
+
+def _is_at_rest(reader: Reader, thread: str, head: str) -> bool:
+    """Returns whether a head has no task by two reads alone: no write is stored on it, and nothing is due."""
+    if isinstance(reader, StatesTasks) or reader.writes(thread, "", [head], value_bytes=0):
+        return False
+    book = read_bookkeeping(reader, thread, "", [head]).get(head)
+    return book is not None and not book.due.names
 
 
 def _summary(head: ThreadHead, step: _Step, metadata: Mapping[str, object], hit: str | None) -> ThreadSummary:
