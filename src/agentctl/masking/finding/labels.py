@@ -26,7 +26,8 @@ _WORD = re.compile(r"[^\s,;|{}\[\]<>\"'`]+")
 _NAME = re.compile(NAME)
 _NUMBER = re.compile(r"[+(]?[0-9][0-9A-Za-z ().+/-]*[0-9A-Za-z]|[A-Za-z]{1,5}[ -]?[0-9][0-9A-Za-z-]*")
 _TAIL = re.compile(r"(?:\s*[.,*_)]+)?\s*\Z|\.\s.*\Z", re.DOTALL)
-_OTHER_BREAK = re.compile(r"[\n,;|{}()\[\]<>\"'`:=*]|\. ")
+_OTHER_LABEL = re.compile(r",?\s+[^\W\d_][\w ]{0,24}[:=].*\Z", re.DOTALL)
+_BREAK = re.compile(r"[\n,;|{}()\[\]<>\"'`:=*]|\. ")
 
 
 def labelled_in(text: str, name: str) -> Iterator[Hit]:
