@@ -15,7 +15,7 @@ from agentctl.codec.secrets import hide_secrets_in, hide_secrets_in_texts
 from agentctl.errors import UsageError
 from agentctl.experiments.runs.running import node_path
 from agentctl.records.streams import STREAM_MODES, StreamEvent, StreamMode
-from agentctl.sandbox.inert import inert
+from agentctl.sandbox.inert import inert as inert_value
 from agentctl.stores.reading.layout import INTERRUPT
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _questions(asked: Sequence[Any]) -> list[dict[str, object]]:
 
 def inert(value: object) -> object:
     """Returns an application's value as events carry it: inert, well-known shapes of secrets hidden."""
-    return hide_secrets_in_texts(inert(value))
+    return hide_secrets_in_texts(inert_value(value))
 
 
 def _below(graph: str, node: str) -> str:
