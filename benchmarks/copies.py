@@ -10,7 +10,10 @@ import resource
 import sqlite3
 import sys
 import time
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import psycopg
@@ -19,22 +22,46 @@ from benchmarks.threads import POSTGRES_TABLES, TABLES
 
 
 def by_agentctl(source: str, target: str, thread: str, name: str) -> tuple[float, float]:
-    """Returns the seconds until the last row was written, and those until all were compared and committed."""
+    """Returns the seconds of a copy but for comparing, and those of comparing.
+
+    Planned, looked for what would be refused, written and committed. What is imported and connected before is
+    start-up, as it is of bare SQL.
+    """
     from agentctl.stores.copying.execute import copy
     from agentctl.stores.copying.selection import for_copy
+    from agentctl.stores.moments import at_one_moment
     from agentctl.stores.open import open_reader, open_writer
 
-    with closing(open_reader(source)) as reader, closing(open_writer(target)) as writer:
+    with closing(open_reader(source)) as reader, closing(open_writer(target)) as writer, _comparing() as spent:
+        writer.heads()
         began = time.perf_counter()
-        written = began
+        with at_one_moment(reader, [thread]) as still:
+            head = still.rows(thread, metadata=False)[0].id
+            copy(still, writer, [for_copy(still, thread, "", head, "all", name)])
+        taken = time.perf_counter() - began
+    return taken - sum(spent), sum(spent)
 
-        def note(done: int, total: int) -> None:
-            nonlocal written
-            written = time.perf_counter()
 
-        head = reader.rows(thread, metadata=False)[0].id
-        copy(reader, writer, [for_copy(reader, thread, "", head, "all", name)], on_progress=note)
-        return written - began, time.perf_counter() - written
+@contextmanager
+def _comparing() -> Iterator[list[float]]:
+    """Gives the seconds that routes take to compare what they wrote, one number a comparison."""
+    from agentctl.stores.copying import postgres_same, routes  # imported before the clock runs
+
+    assert postgres_same
+    spent: list[float] = []
+
+    def timed(compare: Callable[..., None]) -> Callable[..., None]:
+        def run(*arguments: Any) -> None:
+            began = time.perf_counter()
+            compare(*arguments)
+            spent.append(time.perf_counter() - began)
+
+        return run
+
+    with ExitStack() as stack:
+        for route in (routes.SqliteToSqlite, routes.PostgresToPostgres):
+            stack.enter_context(patch.object(route, "verify", timed(route.verify)))
+        yield spent
 
 
 def bare(source: str, target: str, thread: str, name: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 from agentctl.records.rows import NULL_TASK, WriteRow
 from agentctl.stores.base import RowPick
@@ -63,8 +63,9 @@ def by_rule(picks: Sequence[RowPick]) -> dict[RowPick, list[RowPick]]:
 
     The key is a pick with an empty namespace and id.
     """
-    found: dict[RowPick, list[RowPick]] = {}
+    found: dict[tuple[Any, ...], list[RowPick]] = {}
     for pick in picks:
         if pick.writes != "none" and (pick.channels is None or pick.channels):
-            found.setdefault(replace(pick, ns="", id=""), []).append(pick)
-    return found
+            rule = (pick.writes, pick.except_tasks, pick.channels, pick.except_null_resume)
+            found.setdefault(rule, []).append(pick)
+    return {RowPick("", "", *rule): group for rule, group in found.items()}

@@ -21,6 +21,7 @@ from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import CopyPlan, Reader, RowPick
 from agentctl.stores.copying import lacks
+from agentctl.stores.keyed import Keyed
 from agentctl.stores.reading.ancestors import delta_ancestors, enclosing_ids, reads_sends_of_parent
 from agentctl.stores.reading.layout import TASKS, caller_path, keeps_state, node_ns, task_ns
 
@@ -239,6 +240,8 @@ def _callers(path: str) -> Iterator[str]:
 
 def _everything(rows: _ThreadRows) -> list[RowPick]:
     """Returns picks of every checkpoint, and of checkpoints that only writes are left of."""
+    if isinstance(rows.reader, Keyed):
+        return [RowPick(ns, id) for ns, id in rows.reader.row_keys(rows.thread)]
     picks = []
     for ns in rows.namespaces():
         ids = dict.fromkeys(rows.lean(ns))

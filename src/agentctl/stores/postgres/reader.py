@@ -143,6 +143,12 @@ class PostgresReader:
             parameters += (list(ids),)
         return write_rows(ns, self._fetch(query, parameters))
 
+    def row_keys(self, thread: str) -> Collection[tuple[str, str]]:
+        """See `agentctl.stores.keyed.Keyed.row_keys`."""
+        keys = "SELECT checkpoint_ns, checkpoint_id FROM {} WHERE thread_id = %s"
+        query = f"{keys.format('{checkpoints}')} UNION {keys.format('{writes}')}"
+        return [(ns, id) for ns, id in self._fetch(query, (thread, thread))]
+
     def find_run(self, run_id: str) -> Sequence[str]:
         """See `Reader.find_run`. Reads every row's metadata."""
         found = self._fetch(

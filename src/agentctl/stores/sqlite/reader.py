@@ -188,6 +188,11 @@ class SqliteReader:
             found = [record for record in found if keys.has_write(ns, record[0], record[2], record[3])]
         return write_rows(ns, found)
 
+    def row_keys(self, thread: str) -> Collection[tuple[str, str]]:
+        """See `agentctl.stores.keyed.Keyed.row_keys`."""
+        keys = self.keys.get(thread) or self._file.read(partial(read_keys, threads=[thread]))[thread]
+        return {(ns, id) for ns, ids in keys.checkpoints.items() for id in ids} | keys.writes.keys()
+
     def find_run(self, run_id: str) -> Sequence[str]:
         """See `Reader.find_run`. Reads every row's metadata."""
         found = self._fetch(
