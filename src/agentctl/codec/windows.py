@@ -1,16 +1,19 @@
-"""Finding the values of a packed map that is too large to be held, by stepping over them a window at a time.
+"""Finding what a packed value holds that is too large to be held itself, by stepping over it a window at a time.
 
 Source: the first bytes of packed values, github.com/msgpack/msgpack/blob/master/spec.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, Literal, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]
 
 from agentctl.errors import DecodeError
+from agentctl.records.rows import Sliceable
 
 WINDOW_BYTES: Final = 64 * 1024
 
@@ -25,19 +28,127 @@ _LENGTH_BYTES: Final = MappingProxyType(
     }
 )
 """How wide the length is that follows a first byte: of bytes, extensions, text; of lists, maps."""
+_KINDS: Final[Mapping[int, Literal["list", "map", "text", "bytes"]]] = MappingProxyType(
+    {
+        **dict.fromkeys((*range(0x80, 0x90), 0xDE, 0xDF), "map"),
+        **dict.fromkeys((*range(0x90, 0xA0), 0xDC, 0xDD), "list"),
+        **dict.fromkeys((*range(0xA0, 0xC0), 0xD9, 0xDA, 0xDB), "text"),
+        **dict.fromkeys((0xC4, 0xC5, 0xC6), "bytes"),
+    }
+)
+"""By first byte; extensions apart."""
 _ENDED: Final = "the packed value is cut short"
 
 
-class Sliceable(Protocol):
-    """Bytes that need not be in memory, such as a value in a database that is open for reading."""
+class Span:
+    """A part of some bytes, which are read when it is sliced.
+
+    Args:
+        source: The bytes.
+        start: Where the part begins.
+        stop: Where it ends.
+    """
+
+    __slots__ = ("_source", "_start", "_stop")
+
+    def __init__(self, source: Sliceable, start: int, stop: int) -> None:
+        self._source, self._start, self._stop = source, start, stop
 
     def __len__(self) -> int:
-        """Returns how many there are."""
-        ...
+        return self._stop - self._start
 
     def __getitem__(self, part: slice, /) -> bytes:
-        """Returns some of them, fewer where they end."""
-        ...
+        start, stop, _ = part.indices(len(self))
+        return self._source[self._start + start : self._start + stop]
+
+
+class Run(NamedTuple):
+    """Values that lie one after another in a window: their bytes, and where each ends in them."""
+
+    data: bytes
+    ends: list[int]
+
+    def values(self) -> list[bytes]:
+        """Returns the bytes of each."""
+        return [self.data[start:end] for start, end in pairwise((0, *self.ends))]
+
+
+class Layout(NamedTuple):
+    """How a packed value is laid out.
+
+    Attributes:
+        kind: What it is; `other` has neither a length nor anything inside.
+        inner: Where what it holds begins.
+        n_inner: How many values a list or a map holds, keys counted too.
+        code: Of an extension.
+    """
+
+    kind: Literal["list", "map", "extension", "text", "bytes", "other"]
+    inner: int
+    n_inner: int = 0
+    code: int = 0
+
+
+def windows_of(source: Sliceable, *, window_bytes: int = WINDOW_BYTES) -> Iterator[bytes]:
+    """Yields all bytes, so many at a time."""
+    for start in range(0, len(source), window_bytes):
+        yield source[start : start + window_bytes]
+
+
+def layout_at(source: Sliceable, start: int = 0) -> Layout:
+    """Returns how the packed value is laid out that begins at a position.
+
+    Raises:
+        DecodeError: None begins there.
+    """
+    window = source[start : start + _LEAST_BYTES]
+    if not window:
+        raise DecodeError(_ENDED)
+    first = window[0]
+    if 0xC7 <= first <= 0xC9 or 0xD4 <= first <= 0xD8:
+        at = 1 + _LENGTH_BYTES.get(first, 0)
+        return Layout("extension", start + at + _EXTENSION_CODE, code=int.from_bytes(window[at : at + 1], signed=True))
+    kind = _KINDS.get(first)
+    if kind is None:
+        return Layout("other", start + 1)
+    if kind in ("list", "map"):
+        n_bytes, n_inner = _header(window)
+        return Layout(kind, start + n_bytes, n_inner)
+    return Layout(kind, start + 1 + _LENGTH_BYTES.get(first, 0))
+
+
+def inner_values(
+    source: Sliceable, start: int, n_values: int, *, window_bytes: int = WINDOW_BYTES
+) -> Iterator[Run | slice]:
+    """Yields packed values that lie one after another: those together that a window holds, a longer one by its place.
+
+    Args:
+        source: Holds them.
+        start: Where the first begins.
+        n_values: How many there are.
+        window_bytes: Bytes to read at once, 18 at least.
+
+    Raises:
+        DecodeError: There are fewer, or they are damaged.
+    """
+    position = start
+    while n_values:
+        window = source[position : position + window_bytes]
+        try:
+            ends = _ends(window, n_values)
+            if not ends:
+                end = _end(_Windows(source, window_bytes), position)
+        except (ValueError, msgpack.UnpackException) as error:
+            raise DecodeError(f"the packed value is damaged: {error or type(error).__name__}") from error
+        if ends:
+            yield Run(window[: ends[-1]], ends)
+            end = position + ends[-1]
+        elif end > len(source):
+            raise DecodeError(_ENDED)
+        else:
+            yield slice(position, end)
+        position = end
+        n_values -= len(ends) or 1
 
 
 def value_spans(source: Sliceable, start: int = 0, *, window_bytes: int = WINDOW_BYTES) -> dict[str, slice]:
@@ -105,28 +216,29 @@ def _end(windows: _Windows, position: int) -> int:
     n_left = 1
     while n_left:
         window = windows.at(position)
-        n_values, n_bytes = _whole_values(window, n_left)
-        if not n_values:
+        ends = _ends(window, n_left)
+        if ends:
+            position += ends[-1]
+            n_left -= len(ends)
+        else:
             n_bytes, n_inner = _header(window)
-            n_left += n_inner
-            n_values = 1
-        position += n_bytes
-        n_left -= n_values
+            position += n_bytes
+            n_left += n_inner - 1
     return position
 
 
-def _whole_values(window: bytes, most: int) -> tuple[int, int]:
-    """Returns how many values, at most so many, lie in a window from its beginning on, and how many bytes they take."""
+def _ends(window: bytes, most: int) -> list[int]:
+    """Returns where each value ends, at most so many, that lies in a window from its beginning on."""
     unpacker = msgpack.Unpacker(max_buffer_size=0)  # lengths are those of the source, not of the window
     unpacker.feed(window)
-    n_values = n_bytes = 0
+    ends: list[int] = []
     try:
-        while n_values < most:
+        while len(ends) < most:
             unpacker.skip()
-            n_values, n_bytes = n_values + 1, unpacker.tell()
+            ends.append(unpacker.tell())
     except msgpack.OutOfData:
         pass
-    return n_values, n_bytes
+    return ends
 
 
 def _header(window: bytes) -> tuple[int, int]:

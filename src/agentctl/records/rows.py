@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 Version = str | int | float
 
@@ -42,6 +42,25 @@ class Stored(NamedTuple):
 
     type: str
     data: bytes
+
+
+class Sliceable(Protocol):
+    """Bytes that need not be in memory, such as a value in a database that is open for reading."""
+
+    def __len__(self) -> int:
+        """Returns how many there are."""
+        ...
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        """Returns some of them, fewer where they end."""
+        ...
+
+
+class Large(NamedTuple):
+    """One serialized value that stays where it is stored: its type tag, and its bytes, read as they are asked for."""
+
+    type: str
+    data: Sliceable
 
 
 class CheckpointRow(NamedTuple):

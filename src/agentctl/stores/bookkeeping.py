@@ -18,9 +18,9 @@ import msgpack  # type: ignore[import-untyped]
 
 from agentctl.codec.encryption import decrypted
 from agentctl.codec.packed import split_map
-from agentctl.codec.windows import Sliceable, value_spans
+from agentctl.codec.windows import value_spans
 from agentctl.errors import DecodeError
-from agentctl.records.rows import CheckpointRow, Stored, StoredCheckpoint, Version
+from agentctl.records.rows import CheckpointRow, Sliceable, Stored, StoredCheckpoint, Version
 
 PENDING_SENDS_CHANNEL = "__pregel_tasks"
 """Where formats before 4 keep their `pending_sends` once they are read."""
@@ -121,6 +121,17 @@ def read_parts(
     unread = {name: size for name, size in sizes.items() if value_bytes is not None and size > value_bytes}
     values = {name: Stored("msgpack", state[spans[name]]) for name in sizes if name not in unread}
     return replace(from_document(row, document, values), unread=unread)
+
+
+def value_places(state: Sliceable) -> Mapping[str, slice]:
+    """Returns where the values of channels lie in a packed state.
+
+    Raises:
+        DecodeError: It is damaged.
+    """
+    parts = value_spans(state)
+    document = {name: _unpack(state[parts[name]]) for name in ("v",) if name in parts}
+    return _channel_spans(state, parts, document)
 
 
 def without_large_values(

@@ -6,7 +6,7 @@ Source: langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/base.py (`SELEC
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from psycopg import sql
 
 from agentctl.errors import StoreError
-from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
+from agentctl.records.rows import CheckpointRow, Large, MemoryItem, Stored, StoredCheckpoint, ThreadHead, WriteRow
 from agentctl.stores.base import StoreInfo
-from agentctl.stores.batches import in_chunks
+from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.fetched import checkpoint_row, write_rows
 from agentctl.stores.memory_items import memory_item
+from agentctl.stores.postgres.large import large_value, large_write
 from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
 from agentctl.stores.postgres.snapshots import Snapshot, open_snapshot
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
 
 _ROWS_PER_READ = 500
 _CHECKPOINTS_PER_READ = 50
+_BATCH_BYTES = 2 * 1024 * 1024
+"""Of documents as the server keeps them: compressed, they may be several times as long."""
 _SMALL_DOCUMENT_BYTES = 2000
+_FEW_BYTES = 64 * 1024
+"""So many times this is held of inline values, where larger ones are not asked for."""
 
 
 class PostgresReader:
@@ -108,14 +113,14 @@ class PostgresReader:
         queries = StateQueries(
             self._fetch, thread, ns, wanted, value_bytes=value_bytes, has_task_path=self.layout.has_task_path
         )
-        document, parameters = _with_values_of(wanted)
-        for chunk in in_chunks(list(dict.fromkeys(ids)), _CHECKPOINTS_PER_READ):
+        document, source, parameters = _with_values_of(wanted, value_bytes)
+        for chunk in self._batches(thread, ns, list(dict.fromkeys(ids)), value_bytes):
             records = self._fetch(
-                f"SELECT checkpoint_id, parent_checkpoint_id, metadata, {document} FROM {{checkpoints}}"
+                f"SELECT checkpoint_id, parent_checkpoint_id, metadata, {document} FROM {{checkpoints}}{source}"
                 " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
                 (*parameters, thread, ns, list(chunk)),
             )
-            documents = {record[0]: (checkpoint_row(thread, ns, *record[:3]), record[3]) for record in records}
+            documents = {record[0]: (checkpoint_row(thread, ns, *record[:3]), *record[3:]) for record in records}
             yield from queries.states([documents[id_] for id_ in chunk if id_ in documents])
 
     def writes(
@@ -142,6 +147,18 @@ class PostgresReader:
             query += " AND checkpoint_id = ANY(%s)"
             parameters += (list(ids),)
         return write_rows(ns, self._fetch(query, parameters))
+
+    def large_values(self, thread: str, ns: str, id: str, channels: Collection[str]) -> Mapping[str, Stored | Large]:
+        """See `agentctl.stores.large.ReadsInParts`."""
+        found = {name: large_value(self._fetch, thread, ns, id, name) for name in channels}
+        whole = [name for name, value in found.items() if value is None]
+        stored = next(self.stored(thread, ns, [id], channels=whole), None) if whole else None
+        held = {} if stored is None else stored.values
+        return {**{name: value for name, value in found.items() if value is not None}, **held}
+
+    def large_write(self, thread: str, write: WriteRow) -> Stored | Large:
+        """See `agentctl.stores.large.ReadsInParts`."""
+        return large_write(self._fetch, thread, write)
 
     def row_keys(self, thread: str) -> Collection[tuple[str, str]]:
         """See `agentctl.stores.keyed.Keyed.row_keys`."""
@@ -201,6 +218,21 @@ class PostgresReader:
     def _fetch(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         return self._database.read(partial(_fetched, query=self._named(query), parameters=parameters))
 
+    def _batches(self, thread: str, ns: str, ids: Sequence[str], value_bytes: int | None) -> Iterator[Sequence[str]]:
+        """Yields ids of checkpoints that are read at once: of few, where their inline values may be long."""
+        for chunk in in_chunks(ids, _CHECKPOINTS_PER_READ):
+            if value_bytes is not None and value_bytes <= _FEW_BYTES:
+                yield chunk
+                continue
+            sizes = dict(
+                self._fetch(
+                    "SELECT checkpoint_id, pg_column_size(checkpoint) FROM {checkpoints}"
+                    " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = ANY(%s)",
+                    (thread, ns, list(chunk)),
+                )
+            )
+            yield from by_size([(id_, sizes.get(id_, 0)) for id_ in chunk], _BATCH_BYTES, _CHECKPOINTS_PER_READ)
+
     def _named(self, query: str) -> sql.Composed:
         """Returns a statement with the tables' names filled in. `query` is ours; values are always parameters."""
         return sql.SQL(query).format(
@@ -227,21 +259,37 @@ def _fetched(cursor: ReadCursor, query: sql.Composed, parameters: tuple[object, 
     return cursor.execute(query, parameters).fetchall()
 
 
-def _with_values_of(channels: Collection[str] | None) -> tuple[str, tuple[object, ...]]:
-    """Returns the SQL of a checkpoint in which other channels' inline values are null, with its parameters.
+def _with_values_of(channels: Collection[str] | None, value_bytes: int | None) -> tuple[str, str, tuple[object, ...]]:
+    """Returns the SQL of a checkpoint in which inline values that are not asked for are null.
 
     Text is kept inline, however long. Documents that take no more room than their bookkeeping are taken as they are.
+
+    Returns:
+        Two columns: the document, and what the asked values are long, by channel, that are null for their size (NULL
+        for none); what they are taken from besides the table; and the parameters of that.
     """
-    if channels is None:
-        return "checkpoint", ()
-    return (
-        f"CASE WHEN pg_column_size(checkpoint) <= {_SMALL_DOCUMENT_BYTES}"
-        " OR jsonb_typeof(checkpoint -> 'channel_values') IS DISTINCT FROM 'object' THEN checkpoint"
-        " ELSE jsonb_set(checkpoint, '{{channel_values}}', (SELECT coalesce(jsonb_object_agg(key,"
-        " CASE WHEN key = ANY(%s) THEN value ELSE 'null' END), '{{}}')"
-        " FROM jsonb_each(checkpoint -> 'channel_values'))) END",
-        (list(channels),),
+    if channels is None and value_bytes is None:
+        return "checkpoint, NULL", "", ()
+    asked, parameters = ("TRUE", ()) if channels is None else ("key = ANY(%s)", (list(channels),))
+    is_small = (
+        f"pg_column_size(checkpoint) <= {_SMALL_DOCUMENT_BYTES}"
+        " OR jsonb_typeof(checkpoint -> 'channel_values') IS DISTINCT FROM 'object'"
     )
+    source = (
+        " CROSS JOIN LATERAL (SELECT coalesce(jsonb_object_agg(key, CASE WHEN is_asked AND NOT is_large THEN value"
+        " ELSE 'null' END), '{{}}') AS given, jsonb_object_agg(key, n_bytes) FILTER (WHERE is_asked AND is_large) AS"
+        " too_large FROM (SELECT key, value, is_asked, n_bytes, coalesce(n_bytes > %s, FALSE) AS is_large FROM"
+        " (SELECT key, value, "
+        + asked
+        + " AS is_asked, CASE WHEN jsonb_typeof(value) = 'string' THEN octet_length(value #>> '{{}}') END AS n_bytes"
+        f" FROM jsonb_each(CASE WHEN {is_small} THEN NULL ELSE checkpoint -> 'channel_values' END)) AS one) AS each)"
+        " AS inlined"
+    )
+    document = (
+        f"CASE WHEN {is_small} THEN checkpoint"
+        " ELSE jsonb_set(checkpoint, '{{channel_values}}', given) END, too_large"
+    )
+    return document, source, (value_bytes, *parameters)
 
 
 def _value_up_to(n_bytes: int | None) -> tuple[str, tuple[object, ...]]:

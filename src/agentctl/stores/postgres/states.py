@@ -19,8 +19,8 @@ from agentctl.stores.batches import by_size
 from agentctl.stores.bookkeeping import PENDING_SENDS_CHANNEL, SENDS_MOVED_IN_FORMAT
 from agentctl.stores.postgres.layout import TASK_PATH
 
-Document = tuple[CheckpointRow, Mapping[str, Any]]
-"""A row and its `checkpoint` column."""
+Document = tuple[CheckpointRow, Mapping[str, Any], Mapping[str, int] | None]
+"""A row, its `checkpoint` column, and the bytes of the inline text, by channel, that is left out of it as too large."""
 
 _Key = tuple[str, str]
 """(channel, version) of a blob row."""
@@ -68,30 +68,37 @@ class StateQueries:
 
     def states(self, documents: Sequence[Document]) -> Iterator[StoredCheckpoint]:
         """Yields the checkpoints of `documents` in order, a few megabytes of blobs at a time."""
-        keys = {row.id: self._blob_keys(document) for row, document in documents}
+        keys = {row.id: self._blob_keys(document) for row, document, _ in documents}
         sizes = self._blob_sizes({key for found in keys.values() for key in found})
         lost = self._lost(documents, keys, sizes)
         sends = self._old_sends(documents)
-        by_id = {row.id: (row, document) for row, document in documents}
+        by_id = {document[0].id: document for document in documents}
         read = {key: size for key, size in sizes.items() if self._value_bytes is None or size <= self._value_bytes}
         weights = [(id_, sum(read.get(key, 0) for key in found)) for id_, found in keys.items()]
         for batch in by_size(weights, _BATCH_BYTES, len(weights)):
             blobs = self._blobs({key for id_ in batch for key in keys[id_] if key in read})
             for id_ in batch:
-                row, document = by_id[id_]
-                values = self._inline(document) | {key[0]: blobs[key] for key in keys[id_] if key in blobs}
+                row, document, left_out = by_id[id_]
+                values = self._inline(document, left_out or {}) | {
+                    key[0]: blobs[key] for key in keys[id_] if key in blobs
+                }
                 if row.parent in sends and _format(document) < SENDS_MOVED_IN_FORMAT:
                     values[PENDING_SENDS_CHANNEL] = sends[row.parent]
                 state = bookkeeping.from_document(row, document, values, missing_blobs=lost.get(id_, ()))
-                unread = {key[0]: sizes[key] for key in keys[id_] if key in sizes.keys() - read.keys()}
+                unread = {name: len(text_head(n_bytes)) + n_bytes for name, n_bytes in (left_out or {}).items()}
+                unread |= {key[0]: sizes[key] for key in keys[id_] if key in sizes.keys() - read.keys()}
                 yield bookkeeping.without_large_values(state, self._value_bytes, unread)
 
     def _is_wanted(self, channel: str) -> bool:
         return self._channels is None or channel in self._channels
 
-    def _inline(self, document: Mapping[str, Any]) -> dict[str, Stored]:
+    def _inline(self, document: Mapping[str, Any], left_out: Collection[str]) -> dict[str, Stored]:
         values = bookkeeping.as_map(document.get("channel_values"))
-        return {name: inline_value(value) for name, value in values.items() if self._is_wanted(name)}
+        return {
+            name: inline_value(value)
+            for name, value in values.items()
+            if self._is_wanted(name) and name not in left_out
+        }
 
     def _blob_keys(self, document: Mapping[str, Any]) -> list[_Key]:
         versions = bookkeeping.as_map(document.get("channel_versions"))
@@ -128,7 +135,7 @@ class StateQueries:
         """
         bare = {
             row.id: [key for key in keys[row.id] if key not in sizes and _should_have_blob(key[0], row, document)]
-            for row, document in documents
+            for row, document, _ in documents
         }
         candidates = {key for found in bare.values() for key in found}
         if not candidates:
@@ -154,7 +161,7 @@ class StateQueries:
     def _old_sends(self, documents: Iterable[Document]) -> dict[str | None, Stored]:
         """Returns by parent id the Sends that formats before 4 leave among the parent's writes, as one list."""
         parents = [
-            row.parent for row, document in documents if row.parent and _format(document) < SENDS_MOVED_IN_FORMAT
+            row.parent for row, document, _ in documents if row.parent and _format(document) < SENDS_MOVED_IN_FORMAT
         ]
         if not parents or not self._is_wanted(PENDING_SENDS_CHANNEL):
             return {}
@@ -191,6 +198,14 @@ def inline_value(value: object) -> Stored:
         return Stored("msgpack", msgpack.packb(value))
     except OverflowError:
         return bookkeeping.json_value(value)
+
+
+def text_head(n_bytes: int) -> bytes:
+    """Returns what stands in front of packed text of so many bytes."""
+    if n_bytes < 1 << 5:
+        return bytes([0xA0 | n_bytes])
+    first, width = next((first, 1 << i) for i, first in enumerate((0xD9, 0xDA, 0xDB)) if n_bytes < 1 << (8 << i))
+    return bytes([first]) + n_bytes.to_bytes(width, "big")
 
 
 def _text(version: object) -> str:

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentctl.errors import StoreError
-from agentctl.records.rows import CheckpointRow, MemoryItem, StoredCheckpoint, ThreadHead, WriteRow
+from agentctl.records.rows import CheckpointRow, Large, MemoryItem, Stored, StoredCheckpoint, ThreadHead, WriteRow
 from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.fetched import checkpoint_row, stored_value, write_rows
+from agentctl.stores.large import changed
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.keys import ThreadKeys, read_keys
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
-from agentctl.stores.sqlite.parts import read_parts
+from agentctl.stores.sqlite.parts import Cell, in_chunks_of, large_values, read_parts
 
 if TYPE_CHECKING:
     from agentctl.stores.sqlite.audit import SqliteAudit
@@ -187,6 +188,28 @@ class SqliteReader:
         if keys is not None:
             found = [record for record in found if keys.has_write(ns, record[0], record[2], record[3])]
         return write_rows(ns, found)
+
+    def large_values(self, thread: str, ns: str, id: str, channels: Collection[str]) -> Mapping[str, Stored | Large]:
+        """See `agentctl.stores.large.ReadsInParts`. A state that is JSON or encrypted is read whole."""
+        found = large_values(self._file, thread, ns, id, channels)
+        if found is not None:
+            return found
+        whole = next(self.stored(thread, ns, [id], channels=channels), None)
+        return {} if whole is None else whole.values
+
+    def large_write(self, thread: str, write: WriteRow) -> Stored | Large:
+        """See `agentctl.stores.large.ReadsInParts`."""
+        key: dict[str, object] = {"thread_id": thread, "checkpoint_ns": write.ns, "checkpoint_id": write.checkpoint_id}
+        key |= {"task_id": write.task_id, "idx": write.idx}
+        columns = " AND ".join(f"{name} = ?" for name in key)
+        found = self._fetch(f"SELECT type FROM writes WHERE {columns}", tuple(key.values()))
+        chunks = in_chunks_of(self._file, Cell("writes", "value", key)) if found else None
+        if chunks is not None:
+            return Large(found[0][0] or "", chunks)
+        whole = self._fetch(f"SELECT type, value FROM writes WHERE {columns}", tuple(key.values()))
+        if not whole:
+            raise changed()
+        return stored_value(*whole[0])
 
     def row_keys(self, thread: str) -> Collection[tuple[str, str]]:
         """See `agentctl.stores.keyed.Keyed.row_keys`."""

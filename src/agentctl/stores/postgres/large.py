@@ -1,0 +1,105 @@
+"""Large values of a Postgres database, read in parts by the server.
+
+A value that the server compressed is opened from its beginning for every part of it, so that parts are of megabytes.
+
+Source: www.postgresql.org/docs/18/storage-toast.html; `PostgresSaver.put` (langgraph-checkpoint-postgres 3.2.0) keeps
+text inline, in the document.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agentctl.records.rows import Large, Sliceable, Stored, WriteRow
+from agentctl.stores.large import Chunks, changed
+from agentctl.stores.postgres.states import Fetch, text_head
+
+_VERSION: Final = (
+    "(SELECT checkpoint -> 'channel_versions' ->> %s FROM {checkpoints}"
+    " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s)"
+)
+_BLOB: Final = "FROM {blobs} WHERE thread_id = %s AND checkpoint_ns = %s AND channel = %s AND version = %s"
+_WRITE: Final = (
+    "FROM {writes} WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s AND task_id = %s AND idx = %s"
+)
+_CHECKPOINT: Final = "FROM {checkpoints} WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s"
+
+
+def large_value(fetch: Fetch, thread: str, ns: str, id: str, channel: str) -> Large | None:
+    """Returns a channel's value in a checkpoint: its blob, or its inline text; None for any other inline value.
+
+    Args:
+        fetch: Runs a statement in a transaction of its own.
+        thread: Exact thread id.
+        ns: Namespace.
+        id: The checkpoint.
+        channel: The channel.
+    """
+    of_version = f"{_BLOB.removesuffix('%s')}{_VERSION}"
+    found = fetch(
+        f"SELECT version, type, octet_length(blob) {of_version} AND type <> 'empty'",
+        (thread, ns, channel, channel, thread, ns, id),
+    )
+    if found:
+        version, type_, n_bytes = found[0]
+        return Large(type_, _in_chunks(fetch, "blob", _BLOB, (thread, ns, channel, version), n_bytes))
+    key = (thread, ns, id)
+    text = "checkpoint -> 'channel_values' ->> %s"
+    inline = fetch(
+        f"SELECT octet_length({text}) {_CHECKPOINT} AND jsonb_typeof(checkpoint -> 'channel_values' -> %s) = 'string'",
+        (channel, *key, channel),
+    )
+    if not inline:
+        return None
+    bytes_ = _in_chunks(fetch, f"convert_to({text}, 'UTF8')", _CHECKPOINT, key, inline[0][0], (channel,))
+    return Large("msgpack", _Headed(text_head(len(bytes_)), bytes_))
+
+
+def large_write(fetch: Fetch, thread: str, write: WriteRow) -> Stored | Large:
+    """Returns the value of a write."""
+    key = (thread, write.ns, write.checkpoint_id, write.task_id, write.idx)
+    found = fetch(f"SELECT type, octet_length(blob) {_WRITE}", key)
+    if not found:
+        raise changed()
+    type_, n_bytes = found[0]
+    return Large(type_ or "", _in_chunks(fetch, "blob", _WRITE, key, n_bytes or 0))
+
+
+class _Headed:
+    """Bytes with some in front of them."""
+
+    def __init__(self, head: bytes, rest: Sliceable) -> None:
+        self._head = head
+        self._rest = rest
+
+    def __len__(self) -> int:
+        return len(self._head) + len(self._rest)
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        start, stop, _ = part.indices(len(self))
+        n_head = len(self._head)
+        behind = self._rest[max(start - n_head, 0) : stop - n_head] if stop > n_head else b""
+        return self._head[start:stop] + behind
+
+
+def _in_chunks(
+    fetch: Fetch,
+    value: str,
+    source: str,
+    key: tuple[object, ...],
+    n_bytes: int,
+    parameters: tuple[object, ...] = (),
+) -> Chunks:
+    """Returns a value as it is sliced. OFFSET keeps an expression from being worked out twice."""
+
+    def read(start: int, n_asked: int) -> bytes:
+        found = fetch(
+            "SELECT octet_length(whole), substring(whole FROM %s FOR %s)"
+            f" FROM (SELECT {value} AS whole {source} OFFSET 0) AS one",
+            (start + 1, n_asked, *parameters, *key),
+        )
+        if not found or found[0][0] != n_bytes:
+            raise changed()
+        return bytes(found[0][1])
+
+    return Chunks(n_bytes, read)
