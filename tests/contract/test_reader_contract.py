@@ -17,11 +17,14 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from agentctl.codec.values import decode
 from agentctl.records.rows import Stored, WriteRow
 from agentctl.stores.base import Reader
+from agentctl.stores.keyed import Keyed
+from agentctl.stores.moments import Stillable
 from agentctl.stores.open import open_reader
 from tests.catalog import CATALOG, Saver, run_case
 from tests.support.postgres import new_database
 
 KINDS = ("sqlite", "postgres", "saver")
+BLOBS = {"sqlite": "value", "postgres": "blob"}
 SETS = ("builtins.set", "builtins.frozenset")
 UNKNOWN_ID = "1f000000-0000-6000-8000-000000000000"
 
@@ -253,6 +256,34 @@ def test_rows_can_be_chosen_by_id(bench: Bench) -> None:
     thread = CATALOG["loop"].thread
     rows = bench.reader.rows(thread)
     assert list(bench.reader.rows(thread, ids=[rows[3].id, rows[1].id, UNKNOWN_ID])) == [rows[1], rows[3]]
+
+
+def test_keys_are_those_of_all_checkpoints_and_of_writes_that_lost_theirs(
+    open_bench: Callable[[str], Bench],
+) -> None:
+    for kind in ("sqlite", "postgres"):
+        bench = open_bench(kind)
+        expected = {
+            (one.config["configurable"]["checkpoint_ns"], one.config["configurable"]["checkpoint_id"])
+            for one in bench.tuples("subgraph interrupted")
+        }
+        thread, mark = CATALOG["subgraph interrupted"].thread, "?" if kind == "sqlite" else "%s"
+        key = (thread, "gone", UNKNOWN_ID, "task", 0, "log", "null")
+        query = (
+            f"INSERT INTO {'writes' if kind == 'sqlite' else 'checkpoint_writes'}"
+            f" (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, {BLOBS[kind]})"
+            f" VALUES ({', '.join([mark] * 7)}, {mark})"
+        )
+        bench.saver.conn.execute(query, (*key, b""))  # type: ignore[attr-defined]
+        bench.saver.conn.commit()  # type: ignore[attr-defined]
+        assert isinstance(bench.reader, Keyed)
+        found = bench.reader.row_keys(thread)
+        assert sorted(found) == sorted({*expected, ("gone", UNKNOWN_ID)})
+        assert not bench.reader.row_keys("unknown")
+        assert isinstance(bench.reader, Stillable)
+        with bench.reader.still([thread]) as still:
+            assert isinstance(still, Keyed)
+            assert set(still.row_keys(thread)) == set(found)
 
 
 def test_a_run_id_names_its_threads(bench: Bench) -> None:
