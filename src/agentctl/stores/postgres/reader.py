@@ -20,7 +20,7 @@ from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.fetched import checkpoint_row, write_rows
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.postgres.large import large_value, large_write
-from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, find_layout
+from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, Layout, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
 from agentctl.stores.postgres.snapshots import Snapshot, open_snapshot
 from agentctl.stores.postgres.states import StateQueries
@@ -46,6 +46,7 @@ class PostgresReader:
         schema: Schema of the tables; None takes the search path.
         profile: The name the store was reached by, or ''.
         database: The database already open, such as a transaction that sees its own rows; None connects to it.
+        layout: Where its tables are, as far as that is known; None looks for them.
 
     Attributes:
         url: As given, password included.
@@ -56,12 +57,18 @@ class PostgresReader:
     """
 
     def __init__(
-        self, url: str, *, schema: str | None = None, profile: str = "", database: Readable | None = None
+        self,
+        url: str,
+        *,
+        schema: str | None = None,
+        profile: str = "",
+        database: Readable | None = None,
+        layout: Layout | None = None,
     ) -> None:
         self.url = url
         self._database: Readable = PostgresDatabase(url) if database is None else database
         try:
-            self.layout = self._database.read(partial(find_layout, schema=schema))
+            self.layout = layout or self._database.read(partial(find_layout, schema=schema))
         except StoreError:
             if database is None:
                 self._database.close()
@@ -192,7 +199,7 @@ class PostgresReader:
             yield self
             return
         with open_snapshot(self.url) as snapshot:
-            yield PostgresReader(self.url, schema=self.layout.schema, profile=self.info.profile, database=snapshot)
+            yield PostgresReader(self.url, profile=self.info.profile, database=snapshot, layout=self.layout)
 
     @property
     def snapshot(self) -> Snapshot | None:

@@ -148,7 +148,7 @@ class PostgresTransaction:
 
     def reader(self) -> Reader:
         """Returns a reader that sees what this transaction wrote."""
-        return PostgresReader(self.url, schema=self.layout.schema, profile=self._info.profile, database=self)
+        return PostgresReader(self.url, profile=self._info.profile, database=self, layout=self.layout)
 
     def has_thread(self, thread: str) -> bool:
         """Tells whether any table has a row of the thread."""
