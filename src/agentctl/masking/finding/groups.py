@@ -10,8 +10,10 @@ _GROUP: Final = r"(?:[A-Za-z&Ñ]*[0-9][A-Za-z0-9&Ñ]*|[A-Z&Ñ]{1,6}(?![a-z]))"
 _CLUSTER = re.compile(rf"(?<![\w@#/+.-])(?<!\w[./@-]){_GROUP}(?:[ .+-]{_GROUP})*(?![\w@/]|-\w|\.[0-9])")
 _IN_CLUSTER = re.compile(_GROUP)
 _DIGIT = re.compile("[0-9]")
-_MOST_GROUPS: Final = 8
-_MOST_CHARACTERS: Final = 32
+_JOINS: Final = ("-", "+", ".")
+"""Where one of these is next to it, a stretch is part of a longer number."""
+_MOST_GROUPS: Final = 9
+_MOST_CHARACTERS: Final = 44
 _FEWEST_DIGITS: Final = 4
 MANY_DIGITS = re.compile(r"[0-9](?:[^0-9\n]{0,4}[0-9]){3}")
 """A sign of numbers that could be somebody's."""
@@ -41,6 +43,8 @@ def numbers_in(text: str) -> Iterator[Written]:
         for first, (start, _) in enumerate(groups):
             for _, end in reversed(groups[first : first + _MOST_GROUPS]):
                 if end - start > _MOST_CHARACTERS or any(a < end and start < b for a, b in machine):
+                    continue
+                if text[cluster.start() : start][-1:] in _JOINS or text[end : cluster.end()][:1] in _JOINS:
                     continue
                 written = text[start:end]
                 if len(_DIGIT.findall(written)) >= _FEWEST_DIGITS:

@@ -19,6 +19,8 @@ from agentctl.masking.tokens.dates import WRITTEN
 from agentctl.records.masking import MaskKind
 
 _SEPARATOR = re.compile(r"(?P<quote>[\"'`]?)[*_]{0,2}[ ]?(?::|=>?|\|)[ ]?[*_]{0,2}(?P<open>[\"'`]?)[ ]?(?=[^\s])")
+_OF_PERSONS: Final = frozenset({"birth_date", "email", "phone", "national_id", "address"})
+"""Kinds whose labels make a person of what is called by a name beside them."""
 _LONGEST_LABEL: Final = 40
 _MOST_LABEL_WORDS: Final = 5
 _LINE = re.compile(r"[^\n|;{}<>\[\]]{1,160}")
@@ -34,14 +36,16 @@ def labelled_in(text: str, name: str) -> Iterator[Hit]:
     """Finds values after labels."""
     if ":" not in text and "=" not in text and "|" not in text:
         return
-    for found in _SEPARATOR.finditer(text):
-        label = _label_before(text, found.start())
-        kind = _kind_of(label)
+    labels = [(found, _label_before(text, found.start())) for found in _SEPARATOR.finditer(text)]
+    kinds = [_kind_of(label) for _, label in labels]
+    is_person = any(kind in _OF_PERSONS for kind in kinds)
+    for (found, label), kind in zip(labels, kinds, strict=True):
         if kind is None:
             continue
-        span = _value(text, found.end(), found["open"], kind)
+        is_bare = not is_person and len(label) == 1 and label[0] in LABELS_OF_NAMES
+        span = _value(text, found.end(), found["open"], kind, least=2 if is_bare else 1)
         if span is not None and is_plausible(kind, text[slice(*span)], " ".join(label)):
-            yield Hit(*span, kind, 1)
+            yield Hit(*span, kind, 0)
 
 
 def _label_before(text: str, end: int) -> tuple[str, ...]:
@@ -59,15 +63,15 @@ def _kind_of(label: tuple[str, ...]) -> MaskKind | None:
     return kind_of(label)
 
 
-def _value(text: str, start: int, quote: str, kind: MaskKind) -> tuple[int, int] | None:
-    """Returns where the value after a label stands, or None where there is none."""
+def _value(text: str, start: int, quote: str, kind: MaskKind, *, least: int) -> tuple[int, int] | None:
+    """Returns where the value after a label stands, or None where there is none; a name has `least` words."""
     closed = text.find(quote, start) if quote else -1
-    if closed > start:
+    if closed > start and (kind != "name" or least == 1 or " " in text[start:closed]):
         return start, closed
     match kind:
         case "name":
             found = _NAME.match(text, start)
-            end = name_end(text, start, found.end(), least=1) if found else None
+            end = name_end(text, start, found.end(), least=least) if found else None
             return None if end is None else (start, end)
         case "birth_date":
             return _span(WRITTEN.match(text, start))
