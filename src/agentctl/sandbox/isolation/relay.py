@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import re
 from base64 import b64encode
 from collections import Counter
@@ -19,6 +20,7 @@ from agentctl.sandbox.isolation.hosts import HostPort
 from agentctl.sandbox.isolation.upstream import OwnProxy, Scheme, Streams, own_proxy, reach
 
 _HEAD_S: Final = 30.0
+_LINGER_S: Final = 5.0
 _CHUNK_BYTES: Final = 64 * 1024
 MAX_HEAD_BYTES: Final = 64 * 1024
 _ABSOLUTE: Final = re.compile(rb"(?i:http)://([^/?#]*)(/[^#]*|\?[^#]*)?", re.DOTALL)
@@ -97,7 +99,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, gate
         await _answer(client, answer)
     except h11.RemoteProtocolError as error:
         await _answer(client, _Answered(error.error_status_hint, f"agentctl: this is no HTTP request: {error}"))
-    except (OSError, h11.LocalProtocolError, TimeoutError):
+    except (OSError, h11.LocalProtocolError):
         writer.transport.abort()
     finally:
         writer.close()
@@ -122,7 +124,7 @@ async def _serve(client: _Peer, gate: Gate) -> None:
     try:
         by = own_proxy(asked.place, asked.scheme, gate.environ)
         streams = await reach(asked.place, asked.scheme, by)
-    except (OSError, TimeoutError, ConfigError) as error:
+    except (OSError, ConfigError) as error:
         raise _Answered(502, f"agentctl: {asked.place} cannot be reached: {str(error) or 'it took too long'}") from None
     try:
         if asked.scheme == "https":
@@ -199,25 +201,33 @@ async def _forward(client: _Peer, request: h11.Request, asked: _Asked, by: OwnPr
         sending.cancel()
         with suppress(asyncio.CancelledError, OSError, h11.ProtocolError):
             await sending
+    await _see_off(client)
 
 
 async def _send(client: _Peer, server: _Peer, request: h11.Request) -> None:
     await server.say(request)
     if client.protocol.they_are_waiting_for_100_continue:
         await client.say(h11.InformationalResponse(status_code=100, headers=[]))
-    while isinstance(event := await client.event(), h11.Data):
+    while isinstance(event := await _next_of_body(client, server), h11.Data):
         await server.say(event)
     await server.say(h11.EndOfMessage())
 
 
-async def _give_back(client: _Peer, server: _Peer) -> None:
+async def _next_of_body(client: _Peer, server: _Peer) -> object:
     try:
+        return await client.event()
+    except (OSError, h11.RemoteProtocolError):
+        server.writer.transport.abort()  # nobody waits for the answer
+        raise
+
+
+async def _give_back(client: _Peer, server: _Peer) -> None:
+    response: object = h11.NEED_DATA
+    with suppress(OSError, h11.RemoteProtocolError):
         while isinstance(response := await server.event(), h11.InformationalResponse):
             pass
-    except (OSError, h11.RemoteProtocolError) as error:
-        raise _Answered(502, f"agentctl: the host gave no answer that can be read: {error}") from None
     if not isinstance(response, h11.Response):
-        raise _Answered(502, "agentctl: the host closed the connection without an answer")
+        raise _Answered(502, "agentctl: the host closed the connection, or answered what is no HTTP")
     headers = [*_passed_on(response.headers.raw_items()), (b"Connection", b"close")]
     await client.say(h11.Response(status_code=response.status_code, reason=response.reason, headers=headers))
     try:
@@ -229,20 +239,37 @@ async def _give_back(client: _Peer, server: _Peer) -> None:
 
 
 def _passed_on(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Returns the headers that are for the other end, and not for this connection by name or by Connection."""
-    given = list(headers)
-    named = {
-        token.strip().lower() for name, value in given if name.lower() == b"connection" for token in value.split(b",")
+    """Returns the headers that are for the other end, and not for this connection by name or by Connection.
+
+    A message in chunks has no length: of one that says both, two servers would read two messages.
+    """
+    given = [(name.lower(), name, value) for name, value in headers]
+    left_out = {
+        *_OF_ONE_HOP,
+        *(token.strip().lower() for key, _, value in given if key == b"connection" for token in value.split(b",")),
+        *(b"content-length" for key, _, _ in given if key == b"transfer-encoding"),
     }
-    return [(name, value) for name, value in given if name.lower() not in _OF_ONE_HOP | named]
+    return [(name, value) for key, name, value in given if key not in left_out]
 
 
 async def _answer(client: _Peer, answer: _Answered) -> None:
     """Gives an answer of the proxy's own. The text is its reason too: that is what clients show of a refused tunnel."""
     reason = "".join(letter if " " <= letter <= "~" else "?" for letter in answer.text)
-    body = f"{answer.text}\n".encode()
-    head = [f"HTTP/1.1 {answer.status} {reason}", *answer.headers, "Content-Type: text/plain; charset=utf-8"]
+    body = json.dumps({"error": {"type": "agentctl_isolation", "message": answer.text}}).encode()
+    head = [f"HTTP/1.1 {answer.status} {reason}", *answer.headers, "Content-Type: application/json"]
     head += [f"Content-Length: {len(body)}", "Connection: close", "", ""]
     with suppress(OSError):
         client.writer.write("\r\n".join(head).encode("ascii") + body)
-        await client.writer.drain()
+        await _see_off(client)
+
+
+async def _see_off(client: _Peer) -> None:
+    """Takes what the client still sends, and throws it away.
+
+    A connection that is closed before it was read to its end is reset, and the answer lost with it.
+    """
+    client.writer.write_eof()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LINGER_S):
+            while await client.reader.read(_CHUNK_BYTES):
+                pass
