@@ -1,4 +1,4 @@
-"""The items and fields of a stored value with their bytes, without decoding them.
+"""The items and fields of a stored value with their bytes, without decoding them or holding what is large.
 
 A list has items, any other value is one item. A map has fields, and so has an object whose stored form holds one:
 messages, dataclasses, models. A field's bytes are those of its key and of its value; what an object takes besides
@@ -8,46 +8,53 @@ messages, dataclasses, models. A field's bytes are those of its key and of its v
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]
 
 from agentctl.codec import jsontext
 from agentctl.codec.encryption import decrypted
-from agentctl.codec.packed import last_items, split_map
+from agentctl.codec.large import HELD_BYTES, whole
 from agentctl.codec.tree import DELTA_SNAPSHOT, NUMPY_ARRAY
+from agentctl.codec.windows import Run, Span, inner_values, layout_at, value_spans, windows_of
 from agentctl.errors import DecodeError
-from agentctl.records.rows import Stored
+from agentctl.records.rows import Large, Sliceable, Stored
 
-_ALL: Final = 1 << 32
 _PAYLOAD: Final = 2
 """Where the tuple of a typed value has its payload: after module and name (`codec.tree.Typed`)."""
 
-_CODE_AT: Final = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
-"""Where a packed extension has its code, by its first byte. Source: github.com/msgpack/msgpack/blob/master/spec.md."""
+_CONTENT: Final = b"content"
 
 
 class Parts(NamedTuple):
-    """A value's items, each a stored value of its own, and whether they are those of a list."""
+    """A value's items, each a stored value of its own, and whether they are those of a list.
 
-    items: tuple[Stored, ...]
+    `items` of a large list are read as they are gone through, once, and may turn out to be damaged on the way.
+    """
+
+    items: Iterable[Stored | Large]
     is_list: bool
 
 
-def parts_of(value: Stored) -> Parts:
+def parts_of(value: Stored | Large) -> Parts:
     """Returns the items of a value; those of a DeltaChannel's snapshot are the items of what it holds.
+
+    Only packed values have large items; all others are read whole.
 
     Raises:
         DecodeError: Damaged bytes, or encrypted without a key.
     """
-    value = decrypted(value)
+    if value.type != "msgpack":
+        value = decrypted(whole(value))
     if value.type == "msgpack":
         data = _inside(value.data, DELTA_SNAPSHOT)
-        if _is_list(data):
-            return Parts(tuple(Stored("msgpack", item) for item in last_items(data, _ALL)[1]), is_list=True)
-        return Parts((Stored("msgpack", data),), is_list=False)
-    if value.type == "json":
+        if layout_at(data).kind == "list":
+            items = _items(data)
+            return Parts(tuple(items) if isinstance(value, Stored) else items, is_list=True)
+        return Parts((_stored(data),), is_list=False)
+    if value.type == "json" and isinstance(value, Stored):
         loaded = _loaded(value.data)
         if isinstance(loaded, dict) and loaded.get("lc") == 2 and loaded.get("type") == "delta_snapshot":
             loaded = loaded.get("value")
@@ -56,16 +63,14 @@ def parts_of(value: Stored) -> Parts:
     return Parts((value,), is_list=False)
 
 
-def may_be_message(item: Stored) -> bool:
+def may_be_message(item: Stored | Large) -> bool:
     """Says whether an item is an object or a map that names a content: without it none is a message."""
-    if b"content" not in item.data:
-        return False
     if item.type == "msgpack":
-        return _is_map(item.data) or _extension(item.data) is not None
-    return item.type == "json" and item.data[:1] == b"{"
+        return layout_at(item.data).kind in ("map", "extension") and _holds(item.data, _CONTENT)
+    return item.type == "json" and item.data[:1] == b"{" and _holds(item.data, _CONTENT)
 
 
-def fields_of(item: Stored) -> Mapping[str, int]:
+def fields_of(item: Stored | Large) -> Mapping[str, int]:
     """Returns the bytes of an item's fields by name; their sum is the item's. A value without fields is all under ''.
 
     Raises:
@@ -74,31 +79,79 @@ def fields_of(item: Stored) -> Mapping[str, int]:
     if item.type == "msgpack":
         fields = _packed_fields(item.data)
     elif item.type == "json":
-        fields = _json_fields(item.data)
+        fields = _json_fields(whole(item).data)
     else:
         fields = {}
     rest = len(item.data) - sum(fields.values())
     return {**fields, "": fields.get("", 0) + rest} if rest or not fields else fields
 
 
-def _packed_fields(data: bytes) -> dict[str, int]:
-    extension = _extension(data)
-    if extension is not None:
-        code, inside = extension
-        if code >= NUMPY_ARRAY or not _is_list(inside):
-            return {}
-        _, named = last_items(inside, _ALL)
-        if len(named) <= _PAYLOAD:
-            return {}
-        data = named[_PAYLOAD]
-    if not _is_map(data):
+def _packed_fields(data: Sliceable) -> dict[str, int]:
+    payload = payload_of(data)
+    if payload is None or layout_at(payload).kind != "map":
         return {}
     try:
-        slices = split_map(data)
+        spans = value_spans(payload)
     except DecodeError:  # keys that are no text: the whole of it is one
         return {}
     packer = msgpack.Packer()
-    return {key: len(packer.pack(key)) + len(value) for key, value in slices.items()}
+    return {key: len(packer.pack(key)) + span.stop - span.start for key, span in spans.items()}
+
+
+def payload_of(data: Sliceable) -> Sliceable | None:
+    """Returns what an object was made of, as it is packed; of any other value the value, and None of one without.
+
+    Raises:
+        DecodeError: Damaged bytes.
+    """
+    layout = layout_at(data)
+    if layout.kind != "extension":
+        return data
+    inside = Span(data, layout.inner, len(data))
+    inner = layout_at(inside) if len(inside) else None
+    if inner is None or not 0 <= layout.code < NUMPY_ARRAY or inner.kind != "list" or inner.n_inner <= _PAYLOAD:
+        return None
+    for number, (start, stop) in enumerate(_places(inside, inner.inner, inner.n_inner)):
+        if number == _PAYLOAD:
+            return Span(inside, start, stop)
+    return None
+
+
+def _items(data: Sliceable) -> Iterator[Stored | Large]:
+    layout = layout_at(data)
+    for found in inner_values(data, layout.inner, layout.n_inner, window_bytes=HELD_BYTES):
+        if isinstance(found, Run):
+            yield from (Stored("msgpack", one) for one in found.values())
+        else:
+            yield _stored(Span(data, found.start, found.stop))
+
+
+def _stored(data: Sliceable) -> Stored | Large:
+    return Stored("msgpack", data[:]) if len(data) <= HELD_BYTES else Large("msgpack", data)
+
+
+def _places(data: Sliceable, start: int, n_values: int) -> Iterator[tuple[int, int]]:
+    """Yields where each of some values lies that are packed one after another."""
+    at = start
+    for found in inner_values(data, start, n_values):
+        if isinstance(found, Run):
+            yield from pairwise((at, *(at + end for end in found.ends)))
+            at += found.ends[-1]
+        else:
+            yield found.start, found.stop
+            at = found.stop
+
+
+def _holds(data: Sliceable, word: bytes) -> bool:
+    """Says whether some bytes are among a value's; a part of them may lie at the end of a window."""
+    if isinstance(data, bytes):
+        return word in data
+    end = b""
+    for window in windows_of(data):
+        if word in end + window:
+            return True
+        end = window[-len(word) :]
+    return False
 
 
 def _json_fields(data: bytes) -> dict[str, int]:
@@ -110,29 +163,10 @@ def _json_fields(data: bytes) -> dict[str, int]:
     return {key: len(_dumped(key)) + 1 + len(_dumped(value)) for key, value in loaded.items()}
 
 
-def _inside(data: bytes, code: int) -> bytes:
+def _inside(data: Sliceable, code: int) -> Sliceable:
     """Returns what an extension of this code holds, anything else as it is."""
-    extension = _extension(data)
-    return extension[1] if extension is not None and extension[0] == code else data
-
-
-def _extension(data: bytes) -> tuple[int, bytes] | None:
-    """Returns code and content of a packed extension, None for any other value.
-
-    Codes that are negative, which msgpack keeps for itself, come back as 128 and more.
-    """
-    at = _CODE_AT.get(data[0]) if data else None
-    return None if at is None or len(data) <= at else (data[at], data[at + 1 :])
-
-
-def _is_list(data: bytes) -> bool:
-    head = data[0] if data else 0
-    return 0x90 <= head <= 0x9F or head in (0xDC, 0xDD)
-
-
-def _is_map(data: bytes) -> bool:
-    head = data[0] if data else 0
-    return 0x80 <= head <= 0x8F or head in (0xDE, 0xDF)
+    layout = layout_at(data)
+    return Span(data, layout.inner, len(data)) if layout.kind == "extension" and layout.code == code else data
 
 
 def _loaded(data: bytes) -> object:

@@ -63,11 +63,11 @@ def unpack(stored: Stored, *, key: str | bytes | None = None) -> object:
         DecodeError: Damaged bytes, encrypted without a key, or a kind that is never loaded.
     """
     if stored.type == "msgpack":
-        return _unpack_msgpack(stored.data)
+        return unpack_packed(stored.data)
     stored = decrypted(stored, key=key)
     match stored.type:
         case "msgpack":
-            return _unpack_msgpack(stored.data)
+            return unpack_packed(stored.data)
         case "json":
             return _unpack_json(stored.data)
         case "null":
@@ -155,7 +155,12 @@ def _keep_packed(code: int, data: bytes) -> tuple[int, bytes]:
     return code, data
 
 
-def _unpack_msgpack(data: bytes) -> object:
+def unpack_packed(data: bytes) -> object:
+    """Returns the tree of one packed value.
+
+    Raises:
+        DecodeError: Damaged bytes.
+    """
     try:
         return ormsgpack.unpackb(data, ext_hook=_unpack_extension, option=_UNPACK_OPTIONS)
     except (ValueError, RecursionError) as error:

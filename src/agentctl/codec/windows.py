@@ -52,7 +52,7 @@ class Span:
     __slots__ = ("_source", "_start", "_stop")
 
     def __init__(self, source: Sliceable, start: int, stop: int) -> None:
-        self._source, self._start, self._stop = source, start, stop
+        self._source, self._start, self._stop = source, start, max(start, stop)
 
     def __len__(self) -> int:
         return self._stop - self._start

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, get_args
 
-from agentctl.records.rows import Stored
+from agentctl.records.rows import Large, Stored
 
 Level = Literal["thread", "namespace", "channel", "message", "field", "row"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)
@@ -86,7 +86,7 @@ class StateValues(NamedTuple):
 
     thread: str
     path: str
-    values: Mapping[str, Stored]
+    values: Mapping[str, Stored | Large]
     unread: str | None = None
 
 

@@ -1,7 +1,7 @@
 """Messages and fields of states: how often each is stored, and what it takes.
 
-Values are read one at a time and cut into items; an item is looked into once, however often it is stored. Of one thread
-the distinct items are remembered, by the hash of their bytes.
+Values are read one at a time and cut into items, large ones in parts; an item is looked into once, however often it is
+stored. Of one thread the distinct items are remembered, by the hash of their bytes.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from xxhash import xxh3_128_digest
-
+from agentctl.codec.inert import plain
+from agentctl.codec.large import abridged, digest_of
 from agentctl.codec.messages import message_of
 from agentctl.codec.parts import Parts, fields_of, may_be_message, parts_of
-from agentctl.codec.values import decode
 from agentctl.errors import DecodeError
-from agentctl.records.rows import Stored
+from agentctl.records.rows import Large, Stored
 from agentctl.records.sizes import SizeItem, StateValues
 
 T = TypeVar("T")
@@ -36,7 +35,7 @@ class Described(NamedTuple, Generic[T]):
 
 
 class _Describe(Protocol[T_co]):
-    def __call__(self, item: Stored, *, of_list: bool) -> T_co | None: ...
+    def __call__(self, item: Stored | Large, *, of_list: bool) -> T_co | None: ...
 
 
 def messages(slices: Iterable[StateValues], unread: Counter[str]) -> Iterator[SizeItem]:
@@ -117,17 +116,15 @@ def _distinct(slices: Iterable[StateValues], unread: Counter[str], describe: _De
             unread[of_state.unread] += 1
         for channel, value in of_state.values.items():
             try:
-                parts = parts_of(value)
+                _count(parts_of(value), seen.setdefault((of_state.path, channel), {}), unread, describe)
             except DecodeError as error:
                 unread[error.message] += 1
-                continue
-            _count(parts, seen.setdefault((of_state.path, channel), {}), unread, describe)
     yield from _described(thread, seen)
 
 
 def _count(parts: Parts, seen: dict[bytes, _Counted[T]], unread: Counter[str], describe: _Describe[T]) -> None:
     for item in parts.items:
-        digest = xxh3_128_digest(item.data)
+        digest = digest_of(item.data)
         counted = seen.get(digest)
         if counted is None:
             try:
@@ -146,17 +143,21 @@ def _described(thread: str, seen: Mapping[Place, Mapping[bytes, _Counted[T]]]) -
                 yield Described(thread, place, counted.what, counted.n_copies, counted.n_bytes)
 
 
-def _describe_message(item: Stored, *, of_list: bool) -> tuple[str, str] | None:
+def _describe_message(item: Stored | Large, *, of_list: bool) -> tuple[str, str] | None:
     """Returns a message's id, and its role with the name of its tool or author; None for what is no message."""
     if not may_be_message(item):
         return None
-    message = message_of(decode(item))
+    message = message_of(plain(abridged(item, _nothing)))
     if message is None:
         return None
     return message.id or "", f"{message.role} {message.name}" if message.name else message.role
 
 
-def _describe_fields(item: Stored, *, of_list: bool) -> Mapping[str, int]:
+def _describe_fields(item: Stored | Large, *, of_list: bool) -> Mapping[str, int]:
     """Returns bytes by the suffix that a channel's name takes: `[].content`, `.address`, '' for the value itself."""
     prefix = "[]" if of_list else ""
     return {f"{prefix}.{name}" if name else prefix: n_bytes for name, n_bytes in fields_of(item).items()}
+
+
+def _nothing(_: Iterator[str]) -> str:
+    return ""

@@ -35,24 +35,37 @@ def large_value(fetch: Fetch, thread: str, ns: str, id: str, channel: str) -> La
         id: The checkpoint.
         channel: The channel.
     """
-    of_version = f"{_BLOB.removesuffix('%s')}{_VERSION}"
     found = fetch(
-        f"SELECT version, type, octet_length(blob) {of_version} AND type <> 'empty'",
+        f"SELECT version {_BLOB.removesuffix('%s')}{_VERSION} AND type <> 'empty'",
         (thread, ns, channel, channel, thread, ns, id),
     )
     if found:
-        version, type_, n_bytes = found[0]
-        return Large(type_, _in_chunks(fetch, "blob", _BLOB, (thread, ns, channel, version), n_bytes))
-    key = (thread, ns, id)
-    text = "checkpoint -> 'channel_values' ->> %s"
-    inline = fetch(
-        f"SELECT octet_length({text}) {_CHECKPOINT} AND jsonb_typeof(checkpoint -> 'channel_values' -> %s) = 'string'",
-        (channel, *key, channel),
+        return large_blob(fetch, thread, ns, channel, found[0][0])
+    is_text = fetch(
+        f"SELECT 1 {_CHECKPOINT} AND jsonb_typeof(checkpoint -> 'channel_values' -> %s) = 'string'",
+        (thread, ns, id, channel),
     )
-    if not inline:
-        return None
-    bytes_ = _in_chunks(fetch, f"convert_to({text}, 'UTF8')", _CHECKPOINT, key, inline[0][0], (channel,))
-    return Large("msgpack", _Headed(text_head(len(bytes_)), bytes_))
+    return large_text(fetch, thread, ns, id, channel) if is_text else None
+
+
+def large_blob(fetch: Fetch, thread: str, ns: str, channel: str, version: str) -> Large:
+    """Returns the value of a channel's version."""
+    key = (thread, ns, channel, version)
+    found = fetch(f"SELECT type, octet_length(blob) {_BLOB}", key)
+    if not found:
+        raise changed()
+    type_, n_bytes = found[0]
+    return Large(type_, _in_chunks(fetch, "blob", _BLOB, key, n_bytes or 0))
+
+
+def large_text(fetch: Fetch, thread: str, ns: str, id: str, channel: str) -> Large:
+    """Returns inline text of a checkpoint, as SQLite keeps it."""
+    key, text = (thread, ns, id), "checkpoint -> 'channel_values' ->> %s"
+    found = fetch(f"SELECT octet_length({text}) {_CHECKPOINT}", (channel, *key))
+    if not found:
+        raise changed()
+    rest = _in_chunks(fetch, f"convert_to({text}, 'UTF8')", _CHECKPOINT, key, found[0][0] or 0, (channel,))
+    return Large("msgpack", _Headed(text_head(len(rest)), rest))
 
 
 def large_write(fetch: Fetch, thread: str, write: WriteRow) -> Stored | Large:

@@ -27,6 +27,8 @@ from agentctl.records.sizes import (
 )
 from agentctl.revisions.namespaces import node_path
 from agentctl.stores.batches import by_size
+from agentctl.stores.large import LARGE_BYTES
+from agentctl.stores.postgres.large import large_blob, large_text
 from agentctl.stores.postgres.states import Fetch, inline_value
 from agentctl.stores.sizes import Tick
 
@@ -66,6 +68,19 @@ FROM (SELECT c.relname::text AS name, c.oid FROM pg_catalog.pg_class c JOIN pg_c
       ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = ANY(%s)) AS t
 LEFT JOIN pg_catalog.pg_stat_all_tables s ON s.relid = t.oid
 """
+
+_COMPRESSED: Final = 4
+"""How many times as long documents may be as the server keeps them."""
+
+_INLINE_VALUES: Final = (
+    "SELECT checkpoint_id, held.small, held.large FROM {checkpoints} c CROSS JOIN LATERAL"
+    " (SELECT jsonb_object_agg(v.channel, v.value) FILTER (WHERE NOT is_large) AS small,"
+    " array_agg(v.channel) FILTER (WHERE is_large) AS large FROM (SELECT v.channel, v.value,"
+    " jsonb_typeof(v.value) = 'string' AND octet_length(v.value #>> '{{}}') > %s AS is_large"
+    f" FROM {_INLINE} WHERE NOT {_HAS_BLOB}) AS v) AS held"
+    " WHERE c.thread_id = %s AND c.checkpoint_ns = %s AND c.checkpoint_id = ANY(%s) ORDER BY c.checkpoint_id"
+)
+"""Values of checkpoints in their own rows, and the channels whose text there is longer than so many bytes."""
 
 
 class PostgresSizes:
@@ -197,9 +212,13 @@ class PostgresSizes:
             (thread, ns),
         )
         by_channel: dict[str, list[tuple[str, int]]] = {}
-        for channel, version, n_bytes in keys:
-            by_channel.setdefault(channel, []).append((version, n_bytes))
         path = node_path(ns)
+        for channel, version, n_bytes in keys:
+            if n_bytes <= LARGE_BYTES:
+                by_channel.setdefault(channel, []).append((version, n_bytes))
+            else:
+                tick(1)
+                yield StateValues(thread, path, {channel: large_blob(self._fetch, thread, ns, channel, version)})
         for channel, versions in by_channel.items():
             for batch in by_size(versions, _BATCH_BYTES, _ROWS_PER_READ):
                 for type_, blob in self._fetch(
@@ -211,19 +230,18 @@ class PostgresSizes:
 
     def _inline_of(self, thread: str, ns: str) -> Iterator[StateValues]:
         """Yields what checkpoints hold in their own rows; a `true` beside a blob is a mark, not a value."""
-        query = (
-            "SELECT checkpoint_id, (SELECT jsonb_object_agg(v.channel, v.value) FROM "
-            + _INLINE
-            + " WHERE NOT "
-            + _HAS_BLOB
-            + ") FROM {checkpoints} c WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id > %s"
-            " ORDER BY checkpoint_id LIMIT %s"
+        held = (
+            "SELECT checkpoint_id, pg_column_size(checkpoint) FROM {checkpoints} c"
+            " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id > %s ORDER BY checkpoint_id LIMIT %s"
         )
         last, path = "", node_path(ns)
-        while page := self._fetch(query, (thread, ns, last, _ROWS_PER_READ)):
-            for _, values in page:
-                if values:
-                    yield StateValues(thread, path, {name: inline_value(value) for name, value in values.items()})
+        while page := self._fetch(held, (thread, ns, last, _ROWS_PER_READ)):
+            for batch in by_size(page, _BATCH_BYTES // _COMPRESSED, _ROWS_PER_READ):
+                for id_, values, large in self._fetch(_INLINE_VALUES, (LARGE_BYTES, thread, ns, batch)):
+                    inline = {name: inline_value(value) for name, value in (values or {}).items()}
+                    parts = {name: large_text(self._fetch, thread, ns, id_, name) for name in large or ()}
+                    if inline or parts:
+                        yield StateValues(thread, path, {**inline, **parts})
             last = page[-1][0]
 
 

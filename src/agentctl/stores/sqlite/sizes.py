@@ -27,6 +27,7 @@ from agentctl.records.sizes import (
 from agentctl.revisions.namespaces import node_path
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import in_chunks
+from agentctl.stores.large import LARGE_BYTES, values_of
 from agentctl.stores.reading.state import delta_channels
 from agentctl.stores.sizes import Tick
 from agentctl.stores.sqlite.opening import Readable
@@ -83,9 +84,10 @@ class SqliteSizes:
         for owner, ns in self._namespaces(thread):
             path = node_path(ns)
             for chunk in in_chunks(self._sizes(owner, ns), _IDS_PER_READ):
-                for stored in self._reader.stored(owner, ns, [checkpoint_id for checkpoint_id, _ in chunk]):
+                ids = [checkpoint_id for checkpoint_id, _ in chunk]
+                for stored in self._reader.stored(owner, ns, ids, value_bytes=LARGE_BYTES):
                     tick(1)
-                    yield StateValues(owner, path, stored.values, stored.damage)
+                    yield StateValues(owner, path, values_of(self._reader, stored), stored.damage)
 
     def largest(self, thread: str | None = None, *, limit: int | None) -> Sequence[RowSize]:
         """See `SizeReader.largest`."""

@@ -1,0 +1,151 @@
+"""Values that are too large to be held: looked through, told apart and cut short without their text.
+
+Of a packed value what lies in a window is decoded together; only text, bytes, lists and maps that are longer are gone
+through by themselves. Values of other forms (JSON, encrypted) can only be read whole.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from xxhash import xxh3_128, xxh3_128_digest
+
+from agentctl.codec.tree import DELTA_SNAPSHOT, DELTA_SNAPSHOT_TYPE, NUMPY_ARRAY, Opaque, Typed
+from agentctl.codec.values import unpack, unpack_packed
+from agentctl.codec.windows import Layout, Run, Span, inner_values, layout_at, windows_of
+from agentctl.errors import DecodeError
+from agentctl.records.rows import Large, Sliceable, Stored
+
+HELD_BYTES: Final = 1024 * 1024
+"""Parts up to this size are held and decoded at once."""
+
+Cut = Callable[[Iterator[str]], str]
+"""Makes of a long text, given in pieces, the text that stands for it."""
+
+
+def whole(value: Stored | Large) -> Stored:
+    """Returns a value with all its bytes."""
+    return value if isinstance(value, Stored) else Stored(value.type, value.data[:])
+
+
+def digest_of(data: Sliceable) -> bytes:
+    """Returns the XXH3 hash of some bytes, 16 long."""
+    if isinstance(data, bytes):
+        return xxh3_128_digest(data)
+    state = xxh3_128()
+    for window in windows_of(data, window_bytes=HELD_BYTES):
+        state.update(window)
+    return state.digest()
+
+
+def abridged(value: Stored | Large, cut: Cut) -> object:
+    """Returns the tree of a value (`codec.tree`) in which long text is cut, and long bytes are empty.
+
+    Raises:
+        DecodeError: Damaged bytes, or encrypted without a key.
+    """
+    if isinstance(value, Stored) or value.type != "msgpack":
+        return unpack(whole(value))
+    return _tree(value.data, cut)
+
+
+def runs_of(data: Sliceable) -> Iterator[list[object] | Sliceable]:
+    """Yields what a packed list, or a packed map with its keys, holds.
+
+    Those are lists of trees, of what lies together in a window, and what is longer as it lies there.
+
+    Raises:
+        DecodeError: Damaged bytes.
+    """
+    layout = layout_at(data)
+    for found in inner_values(data, layout.inner, layout.n_inner, window_bytes=HELD_BYTES):
+        yield _trees(found) if isinstance(found, Run) else Span(data, found.start, found.stop)
+
+
+def check(value: Stored | Large) -> None:
+    """Looks through a value.
+
+    Raises:
+        DecodeError: Some of it cannot be read, or it is encrypted without a key.
+    """
+    if isinstance(value, Stored) or value.type != "msgpack":
+        unpack(whole(value))
+        return
+    todo = [value.data]
+    while todo:
+        data = todo.pop()
+        layout = layout_at(data)
+        if layout.kind in ("list", "map"):
+            todo += (found for found in runs_of(data) if not isinstance(found, list))
+        elif layout.kind == "text":
+            for _ in texts_of(Span(data, layout.inner, len(data))):
+                pass
+        elif layout.kind == "extension" and 0 <= layout.code <= DELTA_SNAPSHOT:
+            todo.append(Span(data, layout.inner, len(data)))
+
+
+def texts_of(data: Sliceable) -> Iterator[str]:
+    """Yields long text in pieces.
+
+    Raises:
+        DecodeError: It is not UTF-8.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for window in windows_of(data, window_bytes=HELD_BYTES):
+            yield decoder.decode(window)
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"the value is damaged: {error.reason}") from error
+
+
+def _tree(data: Sliceable, cut: Cut) -> object:
+    if len(data) <= HELD_BYTES:
+        return unpack(Stored("msgpack", data[:]))
+    layout = layout_at(data)
+    match layout.kind:
+        case "list":
+            return list(_inner(data, cut))
+        case "map":
+            inner = _inner(data, cut)
+            return dict(zip(inner, inner, strict=True))
+        case "text":
+            return cut(texts_of(Span(data, layout.inner, len(data))))
+        case "extension":
+            return _typed(Span(data, layout.inner, len(data)), layout, cut)
+        case _:
+            return b""
+
+
+def _typed(inside: Sliceable, layout: Layout, cut: Cut) -> object:
+    """Returns the node of a long extension, as `codec.values.unpack` does."""
+    if not 0 <= layout.code <= DELTA_SNAPSHOT:
+        return Opaque(layout.code, b"")
+    parts = _tree(inside, cut)
+    if layout.code == DELTA_SNAPSHOT:
+        return Typed(layout.code, *DELTA_SNAPSHOT_TYPE, parts)
+    if layout.code == NUMPY_ARRAY:
+        return Typed(layout.code, "numpy", "ndarray", parts)
+    match parts:
+        case [str(module), str(name), payload, *rest]:
+            return Typed(layout.code, module, name, payload, tuple(rest))
+        case _:
+            return Opaque(layout.code, b"")
+
+
+def _inner(data: Sliceable, cut: Cut) -> Iterator[object]:
+    for found in runs_of(data):
+        if isinstance(found, list):
+            yield from found
+        else:
+            yield _tree(found, cut)
+
+
+def _trees(run: Run) -> list[object]:
+    """Returns the trees of values that lie together, decoded as one list."""
+    header = b"\xdd" + len(run.ends).to_bytes(4, "big")
+    found = unpack_packed(header + run.data)
+    assert isinstance(found, list)
+    return found
