@@ -53,6 +53,10 @@ def task(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterato
         other = subprocess.Popen(["sleep", "600"], env={**os.environ, **_PASSWORD})
         stack.callback(other.wait)
         stack.callback(other.kill)
+        database = sqlite3.connect(base / "open.sqlite")
+        stack.callback(database.close)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE kept (a)")
         yield (
             Task(
                 mode="off",
@@ -64,6 +68,7 @@ def task(tmp_path_factory: pytest.TempPathFactory, postgres_url: str) -> Iterato
                 inside="",
                 secret=str(base / "kept" / "secret"),
                 other=other.pid,
+                database=str(base / "open.sqlite"),
                 inherited=pair[0].fileno(),
             ),
             arrivals,
@@ -108,7 +113,7 @@ def test_the_kernel_alone_lets_nothing_out(task: tuple[Task, Arrivals], off: Ans
     assert answer.changed == {}
     assert "Operation not permitted" in answer.said["attempts"]["keyring"]
     assert set(answer.said["works"].values()) == {"done"}, answer.said["works"]
-    assert answer.said["layers"] == {"text": "seccomp + landlock (network closed, writes held to 1 place)"}
+    assert answer.said["layers"] == {"text": "seccomp + landlock (network closed, writes held to 4 places)"}
     assert off.got_out
 
 
@@ -124,7 +129,7 @@ def test_the_kernel_alone_lets_out_to_the_port_of_the_proxy_and_no_other(
     assert answer.arrived == []
     assert answer.changed == {}
     assert set(answer.said["works"].values()) == {"done"}, answer.said["works"]
-    assert answer.said["layers"] == {"text": "seccomp + landlock (network held to the proxy, writes held to 1 place)"}
+    assert answer.said["layers"] == {"text": "seccomp + landlock (network held to the proxy, writes held to 4 places)"}
 
 
 def test_the_hook_alone_stops_what_python_does_and_says_what_allows_it(
@@ -144,7 +149,7 @@ def test_the_hook_alone_stops_what_python_does_and_says_what_allows_it(
     assert f"may not reach the socket {task[0].unix} " in outcomes["unix_path"]
     assert f"reach localhost:{port}" in answer.said["said"]
     assert set(answer.said["works"].values()) == {"done"}, answer.said["works"]
-    assert answer.said["layers"] == {"text": "audit hook (network closed, writes held to 1 place)"}
+    assert answer.said["layers"] == {"text": "audit hook (network closed, writes held to 4 places)"}
 
 
 def test_a_process_that_runs_threads_already_is_not_confined_but_told(tmp_path: Path) -> None:

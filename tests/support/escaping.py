@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -31,7 +32,7 @@ BY_PYTHON: set[str] = set()
 OF_SOME_KERNELS = frozenset(
     {
         "mptcp", "vsock", "raw", "packet", "fast_open", "io_uring", "ptrace", "memory_of_another",
-        "environment_of_another", "files_of_another", "xattr", "curl",
+        "environment_of_another", "files_of_another", "limits_of_another", "xattr", "curl", "a_device",
     }
 )  # fmt: skip
 """Attempts that may fail without any isolation: by the kernel's build, its settings, the user, or what is installed."""
@@ -51,6 +52,7 @@ class Task:
         inside: Folder that may be written.
         secret: File that may not be read.
         other: Process that is not the attempter's.
+        database: A database that is open elsewhere; it may be written, its folder not.
         inherited: Descriptor of a connected socket that the parent left open.
     """
 
@@ -63,6 +65,7 @@ class Task:
     inside: str
     secret: str
     other: int
+    database: str
     inherited: int
 
     def run(self, env: dict[str, str]) -> dict[str, dict[str, str]]:
@@ -373,6 +376,19 @@ def keyring(_: Task) -> None:
     _syscall(250, 0, -1, 0)  # KEYCTL_GET_KEYRING_ID of the thread's keyring: ENOKEY where it may be asked
 
 
+@attempt
+def shared_memory(_: Task) -> None:
+    made = _syscall(29 if os.uname().machine == "x86_64" else 194, 0, 4096, 0o600)
+    _libc().shmctl(made, 0, None)
+
+
+@attempt
+def limits_of_another(task: Task) -> None:
+    import resource
+
+    resource.prlimit(task.other, resource.RLIMIT_NOFILE)
+
+
 # Files
 
 
@@ -485,6 +501,13 @@ def mapped(task: Task) -> None:
 
 
 @attempt
+def a_device(task: Task) -> None:
+    device = Path(task.inside) / "device"
+    os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+    device.unlink()
+
+
+@attempt
 def read_a_secret(task: Task) -> None:
     Path(task.secret).read_text()
 
@@ -525,6 +548,15 @@ def a_database_of_its_own(task: Task) -> None:
     connection.execute("CREATE TABLE IF NOT EXISTS kept (a)")
     connection.execute("INSERT INTO kept VALUES (1)")
     connection.commit()
+    connection.close()
+
+
+@works
+def a_database_in_a_folder_of_another(task: Task) -> None:
+    connection = sqlite3.connect(task.database)
+    connection.execute("INSERT INTO kept VALUES (1)")
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 
 
@@ -584,7 +616,8 @@ def main() -> None:
         landlock.abi = lambda: 0  # type: ignore[assignment]
     if task.mode != "off":
         close_others(())
-        allowed = confinement.Confinement(task.proxy_port, (Path(task.inside),), (Path(task.secret),))
+        database = tuple(Path(task.database + ending) for ending in ("", "-wal", "-shm"))
+        allowed = confinement.Confinement(task.proxy_port, (Path(task.inside), *database), (Path(task.secret),))
         layers = confinement.confine(allowed, refused=lambda what: said.setdefault(what, "")).text
     checks = WORKS | ({} if task.mode == "hook" else {"programs": programs}) | {"the_proxy": the_proxy}
     answer = {

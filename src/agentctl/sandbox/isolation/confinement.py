@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Literal
 from agentctl.errors import IsolationFailed
 from agentctl.sandbox.isolation import kernel, landlock, seccomp
 from agentctl.sandbox.isolation.hook import Watch
-from agentctl.sandbox.isolation.readable import readable_places
+from agentctl.sandbox.isolation.readable import private_places, readable_places
 
 Level = Literal["strict", "best", "off"]
 
@@ -26,7 +26,7 @@ class Confinement:
     Attributes:
         proxy_port: The one TCP port, on loopback, that may be connected to; None where nothing may be reached at all.
         writable: Files and folders, which exist, that may be written; a folder with all that is beneath it.
-        unreadable: Files and folders that may not be read.
+        unreadable: Files and folders that may not be read, beside the keys and passwords in the home of the user.
     """
 
     proxy_port: int | None = None
@@ -111,15 +111,23 @@ def _hold_by_kernel(confinement: Confinement) -> None:
     filters, rules = seccomp.is_available(), landlock.abi()
     if not filters and not rules:
         return
-    if threading.active_count() > 1:
+    if len(list(Path("/proc/self/task").iterdir())) > 1:  # threads of other languages count
         raise OSError(errno.EBUSY, "another thread runs already")
     kernel.give_up_privileges()
     if rules:
         landlock.restrict(
             writable=(*confinement.writable, Path(os.devnull)),
-            readable=tuple(readable_places(confinement.unreadable)),
+            readable=tuple(readable_places((*confinement.unreadable, *private_places(_home())))),
             port=confinement.proxy_port,
         )
     if filters:
         closed = seccomp.rules(tcp=confinement.proxy_port is not None, truncate=0 < rules < landlock.HOLDS_TRUNCATE)
         seccomp.put_on(closed)
+
+
+def _home() -> Path:
+    """Returns the home of the user, whatever the environment says; a user without one has none of its files kept."""
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return Path(os.devnull)

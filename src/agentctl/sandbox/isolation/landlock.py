@@ -22,6 +22,8 @@ _PATH_BENEATH, _NET_PORT = 1, 2
 _WRITE_FILE: Final = 1 << 1
 _READ_FILE: Final = 1 << 2
 _REMOVE_AND_MAKE: Final = sum(1 << bit for bit in range(4, 13))
+_MAKE_DEVICES: Final = 1 << 6 | 1 << 11
+"""Nowhere allowed: who may make a device of a disk may write past every file on it."""
 _REFER: Final = 1 << 13
 _TRUNCATE: Final = 1 << 14
 _IOCTL_DEVICE: Final = 1 << 15
@@ -71,7 +73,7 @@ def restrict(*, writable: Collection[Path], readable: Collection[Path], port: in
             with suppress(FileNotFoundError):  # gone since it was listed
                 _allow_beneath(ruleset, path, _READ_FILE)
         for path in writable:
-            _allow_beneath(ruleset, path, rights if path.is_dir() else rights & _OF_A_FILE)
+            _allow_beneath(ruleset, path, rights & (~_MAKE_DEVICES if path.is_dir() else _OF_A_FILE))
         if port is not None and ports:
             rule = struct.pack("=QQ", _CONNECT_TCP, port)
             kernel.syscall(_ADD_RULE, ruleset, _NET_PORT, ctypes.c_char_p(rule), 0)

@@ -51,8 +51,9 @@ _MSG_FASTOPEN: Final = 0x20000000
 _INT: Final = 0xFFFFFFFF
 _NAMESPACES: Final = tuple(0x80 if bit == 7 else 1 << bit for bit in (7, 17, 25, 26, 27, 28, 29, 30))
 """CLONE_NEWTIME, NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
-_IOCTLS: Final = (0x5412, 0x541C, 0x40086602)
-"""TIOCSTI and TIOCLINUX type into the terminal of somebody else; FS_IOC_SETFLAGS changes files that are only read."""
+_IOCTLS: Final = (0x5412, 0x541C, 0x40086602, 0x401C5820)
+"""TIOCSTI and TIOCLINUX type into the terminal of somebody else; FS_IOC_SETFLAGS and FS_IOC_FSSETXATTR change files
+that are only read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,23 @@ _ALWAYS: Final = (
     Rule(("clone3",), errno.ENOSYS),
     Rule(("bpf", "perf_event_open", "userfaultfd", "open_by_handle_at"), errno.EPERM),
     Rule(("add_key", "request_key", "keyctl"), errno.EPERM),
+    # Shared memory, semaphores and queues, which are found by a number and not by a path.
+    Rule(
+        (
+            "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv",
+            "msgctl", "mq_open", "mq_unlink",
+        ),
+        errno.EPERM,
+    ),
+    Rule(("prlimit64",), errno.EPERM, unless=((Test(0, _INT, 0),),)),
+    # What only root may, and many containers run as root.
+    Rule(
+        (
+            "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "settimeofday",
+            "clock_settime", "sethostname", "setdomainname", "swapon", "swapoff", "acct", "iopl", "ioperm",
+        ),
+        errno.EPERM,
+    ),
     Rule(("ioctl",), errno.EPERM, when=tuple((Test(1, _INT, request),) for request in _IOCTLS)),
     # Landlock does not hold who may read a file and whose it is. A copy of a file sets these for itself, and is to
     # succeed; so nothing is changed, anywhere, and nothing fails.
