@@ -41,6 +41,7 @@ def isolation(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("LANGSMITH_TRACING", "false")
+    monkeypatch.setenv("AGENTCTL_ISOLATION", "off")  # a process of its own costs a second; tests of it set it on
 
 
 @pytest.fixture(scope="session")

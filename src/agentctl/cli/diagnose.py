@@ -51,27 +51,30 @@ def diagnose(
     """
     env = ctx.obj
     with open_target(env, target, where, mask=MaskWish(chosen.mask)) as opened:
-        from agentctl.experiments.diagnose import diagnose as run_diagnosis
+        from agentctl.experiments.works import Diagnosis
 
         parsed = read_forms(opened, forms, chosen)
         found, notes = resolve_for_forms(opened, parsed, to_run=True)
         view = workflow_view(choose_graph(opened, found, chosen).workflow)
         with experiment(opened, found, chosen, "diagnosis") as under:
-            report = run_diagnosis(
-                under.ready,
-                under.target,
+            work = Diagnosis(
                 None if parsed.op in ("rerun", "resume") else parsed,
                 n=n,
                 trust_rest=trust_rest,
                 branch=opened.branch_id(found.ns),
-                options=kept_options(chosen),
+                options=tuple(kept_options(chosen)),
                 notes=notes,
                 view=view,
             )
-            report = replace(report, commands=tuple(env.pasteable(command) for command in report.commands))
+            report = under.bench.do(work)
+            report = replace(
+                report,
+                commands=tuple(env.pasteable(command) for command in report.commands),
+                masking=opened.mask_report(),
+            )
             document = run_documents.diagnose_document(report)
             groups = [("replay", report.replays.group), *([("fork", report.fork.group)] if report.fork else [])]
-            under.evidence.keep("diagnose", report.source, groups, under.ready.recording, document)
+            under.evidence.keep("diagnose", report.source, groups, under.bench.recording, document)
         emit(
             env,
             Answer(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentctl.cli.admission import admitted
+from agentctl.cli.env import Env
 from agentctl.cli.grouped import FormOptions, RunOptions
 from agentctl.cli.opening import Opened
-from agentctl.cli.output import say
+from agentctl.cli.output import relay, say
 from agentctl.codec import jsontext
 from agentctl.errors import UsageError
 from agentctl.records.runs import Plan, RunGroup, SideEffects
@@ -22,9 +24,9 @@ from agentctl.revisions.scope import Resolution
 if TYPE_CHECKING:
     from agentctl.config.stores import StoreChoice
     from agentctl.config.workflows import GraphChoice
-    from agentctl.experiments.experiment import Experiment, Target
+    from agentctl.experiments.benches import Bench
     from agentctl.experiments.forking.forms import Forms
-    from agentctl.experiments.judging.checks import Clause
+    from agentctl.experiments.isolated.outside import Isolation
     from agentctl.experiments.judging.evidence import Evidence
     from agentctl.experiments.settings import GraphSource, Settings
     from agentctl.stores.base import Writer
@@ -34,10 +36,9 @@ ESCAPED_OR_BLOCKED, GRAPH_RAISED, ANSWER_IS_NO = 5, 6, 1
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """An experiment that can run, the checkpoint it is about, and the case that keeps its evidence."""
+    """Where the work of a command can be done, and the case that keeps its evidence."""
 
-    ready: Experiment
-    target: Target
+    bench: Bench
     evidence: Evidence
 
 
@@ -61,11 +62,11 @@ def read_settings(opened: Opened, options: RunOptions) -> Settings:
     )
 
 
-def read_check(opened: Opened, options: RunOptions) -> Clause | None:
-    """Returns the check of `--check`, or None."""
-    from agentctl.experiments.judging.checks import parse_checks
+def read_isolation(opened: Opened, options: RunOptions) -> Isolation:
+    """Returns the options of the process that runs are made in."""
+    from agentctl.experiments.isolated.outside import parse_isolation
 
-    return parse_checks(options.check or (), opened.env.cwd)
+    return parse_isolation(options.isolation, options.allow_host or (), options.allow_env or (), opened.env.environ)
 
 
 def choose_graph(opened: Opened, found: Resolution, options: RunOptions) -> GraphChoice:
@@ -118,38 +119,40 @@ def experiment(opened: Opened, found: Resolution, options: RunOptions, verb: str
     """
     opened.require_nameless()
     from agentctl.casebook.cases import case_for
+    from agentctl.experiments.benches import Given, Hearing, open_bench
     from agentctl.experiments.experiment import DebugStore, Target
     from agentctl.experiments.judging.evidence import Evidence
-    from agentctl.experiments.prepare import prepared
 
     env, info = opened.env, opened.reader.info
     target = Target(opened.thread, found.id, found.ns, info.url, info.profile, found.call)
-    graph, check = find_graph(opened, found, options), read_check(opened, options)
-    settings = read_settings(opened, options)
-
-    def tell(plan: Plan) -> None:
-        for line in plan_lines(plan, verb):
-            say(env, line)
-
+    graph, settings, isolation = (
+        find_graph(opened, found, options),
+        read_settings(opened, options),
+        read_isolation(opened, options),
+    )
     with target_store(opened, options.to) as (writer, choice):
         root = opened.config.cases_root(opened.config.debug_store(opened.stores.debug_flag))
         case = case_for(root, options.case, target.place, now=env.now(), reason=options.reason or "")
         evidence = Evidence(case, env.now)
-        with (
-            redirect_stdout(env.stderr),
-            prepared(
-                opened.reader,
-                DebugStore(choice.url, writer, choice.profile, choice.schema),
-                target,
-                graph,
-                replace(settings, case=case.name),
-                check=check,
-                branch=opened.branch_id(found.ns),
-                on_plan=tell,
-                on_threads=evidence.threads,
-            ) as ready,
-        ):
-            yield Underway(ready, target, evidence)
+        given = Given(
+            opened.reader,
+            DebugStore(choice.url, writer, choice.profile, choice.schema),
+            target,
+            graph,
+            replace(settings, case=case.name),
+            tuple(options.check or ()),
+            opened.branch_id(found.ns),
+        )
+        hearing = Hearing(
+            plan=lambda plan: _tell_plan(env, plan, verb), threads=evidence.threads, output=partial(relay, env)
+        )
+        with open_bench(given, isolation, hearing, environ=env.environ, output=env.stderr) as bench:
+            yield Underway(bench, evidence)
+
+
+def _tell_plan(env: Env, plan: Plan, verb: str) -> None:
+    for line in plan_lines(plan, verb):
+        say(env, line)
 
 
 def read_forms(opened: Opened, forms: FormOptions, options: RunOptions) -> Forms:
@@ -197,11 +200,15 @@ def kept_options(options: RunOptions) -> list[str]:
         ("--resume", options.resume),
         ("--configurable", options.configurable),
         ("--stub", options.stub),
+        ("--allow-host", options.allow_host),
+        ("--allow-env", options.allow_env),
     ):
         for value in values or ():
             words += [flag, value]
     if options.graph:
         words += ["--graph", options.graph]
+    if options.isolation:
+        words += ["--isolation", options.isolation]
     return words
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -41,14 +42,14 @@ def fork(
     """
     env = ctx.obj
     with open_target(env, target, where, mask=MaskWish(chosen.mask)) as opened:
-        from agentctl.experiments.fork import fork as make_fork
+        from agentctl.experiments.works import ForkRuns
 
         parsed = read_forms(opened, forms, chosen)
         found, _ = resolve_for_forms(opened, parsed, to_run=False)
         with experiment(opened, found, chosen, "fork") as under:
-            report = make_fork(under.ready, under.target, parsed, n, run=not no_run)
+            report = replace(under.bench.do(ForkRuns(parsed, n, run=not no_run)), masking=opened.mask_report())
             document = run_documents.fork_document(report)
-            under.evidence.keep("fork", report.source, [("fork", report.group)], under.ready.recording, document)
+            under.evidence.keep("fork", report.source, [("fork", report.group)], under.bench.recording, document)
         emit(
             env,
             Answer(

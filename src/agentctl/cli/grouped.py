@@ -43,6 +43,9 @@ class RunOptions:
     timeout: options.Timeout = 120.0
     max_steps: options.MaxSteps = 50
     env: options.EnvVar = None
+    isolation: options.Isolation = None
+    allow_env: options.AllowEnv = None
+    allow_host: options.AllowHost = None
     to: options.To = None
     mask: options.Mask = None
     case: options.Case = None

@@ -169,6 +169,30 @@ EnvVar = Annotated[
     ),
 ]
 
+Isolation = Annotated[
+    str | None,
+    typer.Option(
+        "--isolation",
+        metavar="strict|best|off",
+        help="Run the graph in a process that reaches nothing: under the kernel's layers alone, under what there is, "
+        "or in this process. Else AGENTCTL_ISOLATION, else best. See docs/safety.md.",
+    ),
+]
+AllowEnv = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-env", metavar="NAME", help="A variable of this environment that the graph may see. Repeatable."
+    ),
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST:PORT",
+        help="A host that the graph may reach, besides the provider of its model. Repeatable.",
+    ),
+]
+
 Answer = Annotated[
     list[str] | None,
     typer.Option(

@@ -106,6 +106,12 @@ def say(env: Env, text: str) -> None:
         env.stderr.flush()
 
 
+def relay(env: Env, text: str) -> None:
+    """Passes on a line that code of others printed, to stderr."""
+    env.stderr.write(hide_secrets(clean(text, keep_newlines=True)))
+    env.stderr.flush()
+
+
 def warn(env: Env, text: str) -> None:
     """Prints a warning line on stderr; under --json warnings are part of the document instead."""
     env.warnings.append(hide_secrets(clean(text)))

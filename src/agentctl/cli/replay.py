@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import typer
 
 from agentctl.cli import options
@@ -36,12 +38,12 @@ def replay(
     """
     env = ctx.obj
     with open_target(env, target, where, mask=MaskWish(chosen.mask)) as opened:
-        from agentctl.experiments.replay import replay as run_replay
+        from agentctl.experiments.works import Replays
 
         with experiment(opened, opened.resolve(), chosen, "replay") as under:
-            report = run_replay(under.ready, under.target, n)
+            report = replace(under.bench.do(Replays(n)), masking=opened.mask_report())
             document = run_documents.replay_document(report)
-            under.evidence.keep("replay", report.source, [("replay", report.group)], under.ready.recording, document)
+            under.evidence.keep("replay", report.source, [("replay", report.group)], under.bench.recording, document)
         emit(
             env,
             Answer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentctl.experiments.runs.memory import MemoryCopy
 from agentctl.experiments.runs.observed import Check
@@ -36,6 +36,9 @@ NOT_CONFIGURATION = frozenset(
 CASE = "agentctl_case"
 """Metadata of a debug thread that says which case it was made for; closing the case deletes no other."""
 
+IN_PROCESS = "in-process gate"
+"""What keeps effects in where an experiment runs in the process of its command."""
+
 _INTERNAL = ("__", "langgraph_", "ls_", "lc_", "agentctl_")
 
 
@@ -61,12 +64,21 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class DebugStore:
-    """Where copies go and runs happen. `url` opens it and may hold a password; `writer` is it, open for writing."""
+    """Where copies go and runs happen.
+
+    Attributes:
+        url: Opens it, and may hold a password.
+        writer: It, open for writing.
+        profile: The name that reaches it.
+        schema: Postgres schema of its tables; None takes the search path.
+        names: Gives names for threads that are about to be made; None looks for free ones in the store itself.
+    """
 
     url: str
     writer: Writer
     profile: str = "debug"
     schema: str | None = None
+    names: Callable[[Literal["replay", "fork"], int], tuple[str, ...]] | None = None
 
     def place(self, thread: str, id: str | None = None) -> Place:
         """A thread of it as a record."""
@@ -115,6 +127,7 @@ class Experiment:
     reason: str = ""
     case: str = ""
     masked: bool = False
+    isolation: str = IN_PROCESS
     on_plan: Callable[[Plan], None] | None = None
     on_threads: Callable[[Sequence[Place], str], None] | None = None
     on_end: Callable[[Ended], None] | None = None

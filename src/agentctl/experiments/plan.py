@@ -53,6 +53,7 @@ def make_plan(
         model=_models(experiment, found),
         masked=experiment.masked,
         graph=experiment.graph_name,
+        isolation=experiment.isolation,
         warnings=(
             *_incomplete(found),
             *_lost_channels(experiment, point),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from agentctl.errors import Refused
 from agentctl.experiments.application import loaded_application
-from agentctl.experiments.experiment import DebugStore, Experiment, Target, recorded_configurable
+from agentctl.experiments.experiment import IN_PROCESS, DebugStore, Experiment, Target, recorded_configurable
 from agentctl.experiments.runs.observed import Check
 from agentctl.experiments.runs.running import Ended
 from agentctl.experiments.settings import GraphSource, Settings
@@ -16,7 +16,7 @@ from agentctl.records.runs import Plan
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.models.recorder import record_models
 from agentctl.sandbox.recorder import record_thread
-from agentctl.stores.base import Reader
+from agentctl.stores.base import Reader, Writer
 from agentctl.stores.copying.stated_rows import as_rows
 from agentctl.stores.masked import is_masked
 from agentctl.stores.reading.lineage import read_tree
@@ -33,6 +33,7 @@ def prepared(
     *,
     check: Check | None = None,
     branch: str | None = None,
+    isolation: str = IN_PROCESS,
     on_plan: Callable[[Plan], None] | None = None,
     on_threads: Callable[[Sequence[Place], str], None] | None = None,
     on_end: Callable[[Ended], None] | None = None,
@@ -47,6 +48,7 @@ def prepared(
         settings: What a person chose.
         check: What failing means.
         branch: Tip of the branch whose recorded answers come first; None for the newest tip above the target.
+        isolation: What keeps effects in, for the plan.
         on_plan: Called with the plan before anything is copied or run.
         on_threads: Called with the debug threads before they are made.
         on_end: Called as each run ends.
@@ -55,9 +57,7 @@ def prepared(
         UsageError: an option names what the graph does not have, or a context is missing.
         NotFound: no such target, file or attribute.
         GraphFailed: importing or building the graph raised.
-        Refused: the debug store is the source itself.
     """
-    _refuse_same_store(source, debug, target)
     source = as_rows(source)
     tip = branch or seen_tip(source, target)
     recording = record_thread(source, target.thread, tip=tip)
@@ -95,6 +95,7 @@ def prepared(
             memory=source.memory(),
             reason=settings.reason,
             case=settings.case,
+            isolation=isolation,
             masked=source.info.masked or is_masked(source, target.thread),
             on_plan=on_plan,
             on_threads=on_threads,
@@ -118,9 +119,13 @@ def seen_tip(source: Reader, target: Target) -> str | None:
     return next(iter(below), None)
 
 
-def _refuse_same_store(source: Reader, debug: DebugStore, target: Target) -> None:
-    """Refuses to run in the store that the source thread lives in, unless that thread is a debug thread itself."""
-    if source.info.profile != "debug" and same_tables(source, debug.writer):
+def refuse_same_store(source: Reader, debug: Writer, target: Target) -> None:
+    """Refuses to run in the store that the source thread lives in, unless that thread is a debug thread itself.
+
+    Raises:
+        Refused: it is that store.
+    """
+    if source.info.profile != "debug" and same_tables(source, debug):
         raise Refused(
             f"the debug store is the store that {target.thread} lives in, and that is only read",
             hint="--debug-store FILE.sqlite names another",

@@ -59,11 +59,35 @@ def parse_checks(texts: Sequence[str], cwd: Path) -> Clause | None:
     return _all([_parse_one(text, cwd) for text in texts])
 
 
+def require_forms(texts: Sequence[str], cwd: Path) -> None:
+    """Raises what `parse_checks` would raise of inline forms and of files that are missing; no code is loaded.
+
+    Raises:
+        UsageError: a value is no check.
+        NotFound: a check file does not exist.
+    """
+    for text in texts:
+        path = _file_of(text, cwd)
+        if path is None:
+            parse_inline(text)
+        elif not path.exists():
+            raise _missing(path)
+
+
 def _parse_one(text: str, cwd: Path) -> Clause:
+    path = _file_of(text, cwd)
+    return parse_inline(text) if path is None else load_check(path)
+
+
+def _file_of(text: str, cwd: Path) -> Path | None:
+    """Returns the file that a value of `--check` names, None for an inline form."""
     path = cwd / text
-    if text.endswith((".yaml", ".yml", ".json")) or ("\n" not in text and len(text) < 256 and path.is_file()):
-        return load_check(path)
-    return parse_inline(text)
+    is_file = text.endswith((".yaml", ".yml", ".json")) or ("\n" not in text and len(text) < 256 and path.is_file())
+    return path if is_file else None
+
+
+def _missing(path: Path) -> NotFound:
+    return NotFound(f"no check file at {path}", hint="inline forms: " + "; ".join(INLINE_FORMS))
 
 
 def parse_inline(text: str) -> Clause:
@@ -99,7 +123,7 @@ def load_check(path: Path) -> Clause:
     try:
         document, _ = read_document(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise NotFound(f"no check file at {path}", hint="inline forms: " + "; ".join(INLINE_FORMS)) from None
+        raise _missing(path) from None
     except (NotYaml, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path.name} cannot be read as a check: {error}") from error
     if not isinstance(document, dict) or list(document) != ["fails_when"]:

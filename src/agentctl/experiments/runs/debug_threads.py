@@ -53,9 +53,9 @@ def make_copies(
         Refused: The debug store cannot hold a value exactly. Nothing was written.
         StoreError: Reading or writing failed. Nothing was left behind.
     """
-    writer = experiment.debug.writer
+    writer, given = experiment.debug.writer, experiment.debug.names
     for attempt in range(1, _ATTEMPTS + 1):
-        names = free_names(writer, thread, kind, n)
+        names = given(kind, n) if given else free_names(writer, thread, kind, n)
         if plan is None:
             return names, ()
         if experiment.on_threads is not None:

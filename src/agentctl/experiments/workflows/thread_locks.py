@@ -20,10 +20,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentctl.errors import AgentctlError, Refused, StoreError
 from agentctl.records.copies import command
 from agentctl.stores.urls import hide_password, parse_store_url
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+    from psycopg.rows import TupleRow
 
 _FILE_MODE = 0o600
 _APPLICATION = "agentctl"
@@ -144,12 +149,33 @@ def _written(data: bytes) -> Holder | None:
 
 @contextmanager
 def _advisory_lock(url: str, thread: str, holder: Holder, target: str) -> Iterator[None]:
+    with lock_transaction(url, _application_name(holder)) as cursor:
+        high, low = lock_keys(f"agentctl run\0{thread}")
+        got = cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (high, low)).fetchone()
+        if got is None or not got[0]:
+            named = cursor.execute(_HOLDER, (high, low)).fetchone()
+            raise _taken(target, _named(named[0]) if named else None)
+        forget_snapshot(cursor)
+        yield
+
+
+def lock_keys(text: str) -> tuple[int, int]:
+    """Returns the two keys of an advisory lock that stands for a text."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:4], signed=True), int.from_bytes(digest[4:8], signed=True)
+
+
+@contextmanager
+def lock_transaction(url: str, application_name: str) -> Iterator[Cursor[TupleRow]]:
+    """Gives a cursor in a transaction that may idle for as long as locks are to be held in it.
+
+    Raises:
+        StoreError: the database cannot be reached, or is lost meanwhile.
+    """
     import psycopg
 
     from agentctl.stores.postgres.opening import connection_text, store_error
 
-    digest = hashlib.sha256(f"agentctl run\0{thread}".encode("utf-8", "surrogatepass")).digest()
-    high, low = (int.from_bytes(digest[at : at + 4], signed=True) for at in (0, 4))
     try:
         connection = psycopg.connect(connection_text(url), autocommit=True, prepare_threshold=None)
     except psycopg.Error as error:
@@ -157,23 +183,22 @@ def _advisory_lock(url: str, thread: str, holder: Holder, target: str) -> Iterat
     try:
         with connection.cursor() as cursor:
             cursor.execute("BEGIN")
-            settings = {**_SETTINGS, "application_name": _application_name(holder)}
+            settings = {**_SETTINGS, "application_name": application_name}
             cursor.execute(
                 "SELECT set_config(name, setting.value, true) FROM pg_settings"
                 " JOIN unnest(%s::text[], %s::text[]) AS setting (key, value) ON name = setting.key",
                 (list(settings), list(settings.values())),
             )
-            got = cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (high, low)).fetchone()
-            if got is None or not got[0]:
-                named = cursor.execute(_HOLDER, (high, low)).fetchone()
-                raise _taken(target, _named(named[0]) if named else None)
-            # A statement without parameters ends the one before it, whose snapshot would keep vacuum from its work.
-            cursor.execute("SELECT 1")
-        yield
+            yield cursor
     except psycopg.Error as error:
         raise store_error(hide_password(url), error) from error
     finally:
         connection.close()
+
+
+def forget_snapshot(cursor: Cursor[TupleRow]) -> None:
+    """Ends the statement before: one without parameters does, and its snapshot would keep vacuum from its work."""
+    cursor.execute("SELECT 1")
 
 
 _HOLDER = """

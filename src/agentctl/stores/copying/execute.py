@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from agentctl.errors import Refused
@@ -16,6 +17,7 @@ from agentctl.records.rows import Stored
 from agentctl.stores.base import CopyPlan, Reader, RowPick, Writer
 from agentctl.stores.copying import preflight, verify
 from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
+from agentctl.stores.copying.handed import HandsOver
 from agentctl.stores.copying.origin import Origin, origin_of
 from agentctl.stores.copying.routes import Route, open_route
 from agentctl.stores.copying.same_steps import same_steps
@@ -57,6 +59,8 @@ def copy(
     """
     if not plans:
         return ()
+    if isinstance(reader, HandsOver):
+        return _copy_handed(reader, writer, plans)
     reader = as_rows(reader)
     preflight.check_plans(reader, writer, plans)
     if dry_run:
@@ -79,6 +83,17 @@ def copy(
         for plan in plans:
             _apply_changes(transaction, plan)
         return tuple(_report(reader, writer, plan, transaction.count(plan.as_thread)) for plan in plans)
+
+
+def _copy_handed(reader: HandsOver, writer: Writer, plans: Sequence[CopyPlan]) -> tuple[CopyReport, ...]:
+    """Copies what is handed over; the plans pick the same rows."""
+    ((thread, picks),) = {(plan.thread, plan.picks) for plan in plans}
+    with reader.picked(thread, picks) as handed:
+        reports = copy(handed.reader, writer, plans)
+    place = Place(reader.info.url, thread, profile=reader.info.profile)
+    return tuple(
+        replace(report, source=replace(place, id=report.source.id), warnings=handed.warnings) for report in reports
+    )
 
 
 def _transaction(
