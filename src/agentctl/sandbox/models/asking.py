@@ -45,20 +45,22 @@ class Asking:
 def asking() -> Asking | None:
     """Returns the task that this code belongs to, None where that cannot be told: code in a thread of its own."""
     from langchain_core.runnables.config import var_child_runnable_config
+    from langgraph.pregel._algo import task_path_str
 
     config: Mapping[str, Any] = var_child_runnable_config.get() or {}
     configurable, metadata = config.get("configurable") or {}, config.get("metadata") or {}
     caller, path, read = configurable.get(_NS), metadata.get(_PATH), configurable.get(_READ)
     if not caller or not path or read is None:
         return None
-    ns, _, own = str(caller).rpartition(layout.NS_SEPARATOR)
     channels: Mapping[str, Any] = read.args[1]
     values = dict(_values(channels))
     if path[0] == layout.PUSH and isinstance(path[1], int):
         values[SENT] = inert(channels[layout.TASKS].get()[path[1]])
     resumed = [inert(answer) for answer in configurable[_SCRATCHPAD].resume]
-    place = node_path(ns), _stored_path(path)
-    return Asking(place, node_path(caller), own.rpartition(layout.NS_END)[2], given(values, resumed))
+    levels = str(caller).split(layout.NS_SEPARATOR)
+    graph = layout.NS_SEPARATOR.join(levels[: len(levels) - _depth(path)])
+    place = node_path(graph), task_path_str(tuple(path))
+    return Asking(place, node_path(caller), levels[-1].rpartition(layout.NS_END)[2], given(values, resumed))
 
 
 def _values(channels: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
@@ -72,9 +74,6 @@ def _values(channels: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
             yield name, inert(channel.get())
 
 
-def _stored_path(path: tuple[Any, ...]) -> str:
-    """Returns a task's path as it is stored; metadata has the first three parts of it."""
-    from langgraph.pregel._algo import task_path_str
-
-    is_call = path[0] == layout.PUSH and not isinstance(path[1], int)
-    return task_path_str((*path, True) if is_call else tuple(path))
+def _depth(path: tuple[Any, ...]) -> int:
+    """Returns how many levels of its namespace a task has in its own graph: a @task call lies below its caller."""
+    return 1 + _depth(path[1]) if path[0] == layout.PUSH and isinstance(path[1], tuple) else 1
