@@ -103,12 +103,8 @@ class Tokens:
         if phone is None or not digits_of(text).endswith(phone.national):
             digits = digits_of(text)
             return last_digits(self._issue("digits", digits, self._digits), text) if digits else text
-        token = self._issue(
-            "phone",
-            phone.national,
-            lambda national, key, attempt: phones.national_token(phone._replace(national=national), key, attempt),
-        )
-        return last_digits(token, text)
+        token = self._issue("phone", f"{phone.country} {phone.national}", phones.phone_token)
+        return last_digits(token.partition(" ")[2], text)
 
     def _national_id(self, text: str) -> str:
         number = compact(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from agentctl.masking.finding.groups import MANY_DIGITS
 from agentctl.masking.finding.hits import Hit, words_before
 from agentctl.masking.tokens.dates import WRITTEN
 
@@ -17,7 +18,7 @@ _BORN = re.compile(
 
 def birth_dates_in(text: str, name: str) -> Iterator[Hit]:
     """Finds dates that are said to be of a birth."""
-    if _BORN.search(text) is None:
+    if MANY_DIGITS.search(text) is None or _BORN.search(text) is None:
         return
     for found in WRITTEN.finditer(text):
         if _BORN.search(words_before(text, found.start())):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from agentctl.masking.finding.groups import MANY_DIGITS
 from agentctl.masking.finding.hits import Hit, is_of_a_thing, words_before
 from agentctl.masking.tokens.phones import Phone
 from agentctl.masking.tokens.writing import digits_of
@@ -42,6 +43,8 @@ def phones_in(
         name: The name of the field that the text is the value of.
     """
     yield from certain_phones_in(phone_of, text, name)
+    if MANY_DIGITS.search(text) is None:
+        return
     for found in _WITHOUT.finditer(text):
         start, written = found.start(), found[0]
         if not written[0].isdigit() and ")" not in written:

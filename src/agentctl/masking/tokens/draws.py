@@ -50,6 +50,6 @@ class Draws:
 
 
 def shuffled(key: Key, purpose: str, items: Sequence[str]) -> dict[str, str]:
-    """Returns another order of the items, as what each becomes: different ones stay different."""
+    """Returns what each item becomes: another one of them, each by one alone."""
     order = sorted(items, key=lambda item: hmac.digest(key.raw, f"{purpose}\0{item}".encode(), hashlib.sha256))
-    return dict(zip(items, order, strict=True))
+    return dict(zip(order, [*order[1:], *order[:1]], strict=True))

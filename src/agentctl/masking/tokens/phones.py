@@ -44,7 +44,13 @@ def phone_in(text: str, region: str | None) -> Phone | None:
     return Phone(number.country_code, phonenumbers.national_significant_number(number))
 
 
-def national_token(phone: Phone, key: Key, attempt: int) -> str:
+def phone_token(number: str, key: Key, attempt: int) -> str:
+    """Returns the token of a number, `COUNTRY NATIONAL`, in the same form."""
+    country, _, national = number.partition(" ")
+    return f"{country} {_national_token(Phone(int(country), national), key, attempt)}"
+
+
+def _national_token(phone: Phone, key: Key, attempt: int) -> str:
     """Returns other digits of the same plan, as many; where none are found, those after the area change alone.
 
     The draw depends on the digits, not on the country, so that a number with and without its country code mostly
