@@ -132,6 +132,17 @@ def test_the_kernel_alone_lets_out_to_the_port_of_the_proxy_and_no_other(
     assert answer.said["layers"] == {"text": "seccomp + landlock (network held to the proxy, writes held to 4 places)"}
 
 
+def test_the_first_kernels_with_landlock_hold_all_but_signals(task: tuple[Task, Arrivals], tmp_path: Path) -> None:
+    if not offered().is_kernel:
+        pytest.skip("this kernel has no seccomp or no Landlock")
+    answer = _run(replace(task[0], mode="old_kernel"), task[1], tmp_path)
+    assert answer.got_out == {"signal_to_another", "signal_to_the_parent"}
+    assert answer.arrived == []
+    assert answer.changed == {}
+    broken = {name for name, outcome in answer.said["works"].items() if outcome != "done"}
+    assert broken == {"files_of_its_own"}  # it moves a file from one of its folders to another
+
+
 def test_the_hook_alone_stops_what_python_does_and_says_what_allows_it(
     task: tuple[Task, Arrivals], tmp_path: Path
 ) -> None:

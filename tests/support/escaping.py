@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Mode = Literal["off", "kernel", "hook"]
+Mode = Literal["off", "kernel", "old_kernel", "hook"]
 
 ATTEMPTS: dict[str, Callable[[Task], object]] = {}
 BY_PYTHON: set[str] = set()
@@ -43,7 +43,8 @@ class Task:
     """What to try, and how to be confined before.
 
     Attributes:
-        mode: `off`; `kernel` without the hook, which would be first to refuse; `hook` without the kernel.
+        mode: `off`; `kernel` without the hook, which would be first to refuse; `old_kernel` with no more of Landlock
+            than its first version had; `hook` without the kernel.
         port: TCP and UDP port on loopback that nobody may reach.
         proxy_port: The port that may be connected to, or None.
         unix: Path of a listening stream socket; `.dgram` beside it is one for datagrams, `@NAME` in the abstract space.
@@ -609,9 +610,11 @@ def main() -> None:
     task = Task(**json.loads(sys.stdin.read()))
     said: dict[str, str] = {}
     layers = "off"
-    if task.mode == "kernel":
+    if task.mode in ("kernel", "old_kernel"):
         sys.addaudithook = lambda _: None  # type: ignore[assignment]
-    elif task.mode == "hook":
+    if task.mode == "old_kernel":
+        landlock.abi = lambda: 1
+    if task.mode == "hook":
         seccomp.is_available = lambda: False  # type: ignore[assignment]
         landlock.abi = lambda: 0  # type: ignore[assignment]
     if task.mode != "off":
