@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 Cell = str | int | float | None
 
-_HELD_BYTES = 4 * 1024 * 1024
-"""How much of a document is held in memory."""
+_HELD_BYTES = 1024 * 1024
+"""How much of a document is held in memory; it may be there twice while it grows."""
+
+_PART_CHARACTERS = 64 * 1024
+"""How much of it is written at once: a text takes up to 4 bytes a character, several times while it is written."""
 
 _TOLD_WIDTH = 80
 """How much of one cell of a candidate is told on stderr; --json has all of it."""
@@ -123,10 +126,11 @@ def _write_document(env: Env, document: Mapping[str, object]) -> None:
     from tempfile import SpooledTemporaryFile
 
     with SpooledTemporaryFile(_HELD_BYTES, "w+", encoding="utf-8", newline="") as text:
-        text.writelines(pieces(_with_warnings(document, env.warnings)))
+        for piece in pieces(_with_warnings(document, env.warnings)):
+            text.write(piece)  # not `writelines`: that looks at how much is held after the last one
         text.write("\n")
         text.seek(0)
-        while part := text.read(_HELD_BYTES):
+        while part := text.read(_PART_CHARACTERS):
             env.stdout.write(part)
 
 
