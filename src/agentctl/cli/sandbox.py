@@ -106,6 +106,7 @@ def init(
     ] = None,
     env_var: options.EnvVar = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file where it is there.")] = False,
+    mask: options.Mask = None,
     ticket: options.Ticket = None,
     reason: options.Reason = None,
     as_json: options.Json = False,
@@ -113,8 +114,8 @@ def init(
     """Write a starter registry for a graph that has none: its tools' schemas, answering with recorded results.
 
     Every effect is `write` until somebody says less: check them. Secrets of known names and shapes are left out of the
-    examples; what else the threads hold is in them. The graph is built and nothing is called. What to add to
-    agentctl.yaml is printed.
+    examples, and personal data is masked, unless --no-mask says otherwise; what else the threads hold is in them. The
+    graph is built and nothing is called. What to add to agentctl.yaml is printed.
 
     Example: agentctl sandbox init --graph agent.py:graph --store prod.sqlite support-17
 
@@ -140,7 +141,7 @@ def init(
     base = config.file.parent if config.file else env.cwd
     starter = starter_of(
         found,
-        _recordings(env, store, schema, threads or ()),
+        _recordings(env, store, schema, threads or (), MaskWish(mask, unsaid=True)),
         graph=f"{_relative(spec.file, base)}:{spec.attr}" if spec.file else choice.graph,
         workflow=name or (choice.name if ":" not in choice.name else (spec.file or Path(spec.module)).stem),
         spec=choice.graph,
@@ -159,13 +160,15 @@ def init(
         say(env, "\n".join(("add to agentctl.yaml:", *lines)))
 
 
-def _recordings(env: Env, store: str | None, schema: str | None, threads: Sequence[str]) -> dict[str, Recording]:
-    """Returns recordings by thread, masked where copies have to be; none where no store and no thread is named."""
+def _recordings(
+    env: Env, store: str | None, schema: str | None, threads: Sequence[str], mask: MaskWish
+) -> dict[str, Recording]:
+    """Returns recordings by thread; none where neither a store nor a thread is named."""
     if store is None and not threads:
         return {}
     from agentctl.sandbox.starting.reading import read_recordings
 
-    with open_stores(env, store=store, schema=schema, mask=MaskWish()) as stores:
+    with open_stores(env, store=store, schema=schema, mask=mask) as stores:
         return read_recordings(stores.reader(""), threads)
 
 
