@@ -37,6 +37,7 @@ _WRITES: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _HERE: Final = "127.0.0.1"
 _HARMLESS_FAMILIES: Final = frozenset({-1, int(socket.AF_UNIX), int(getattr(socket, "AF_NETLINK", -1))})
 _KIND_MASK: Final = 0xF
+_PORTS: Final = {"http": 80, "https": 443}
 _DEVICE: Final = Path(os.devnull)
 
 _SWITCH: Final = "--isolation off"
@@ -109,8 +110,11 @@ class Watch:
             self._refuse("open a network socket", f"--allow-host HOST:PORT, or {_SWITCH}")
 
     def _refuse_host(self, host: object, port: object) -> None:
-        place = f"{_shown(host)}:{port or 443}"
-        self._refuse(f"reach {place}", f"--allow-host {place}, or {_SWITCH}")
+        name, number = _shown(host), _PORTS.get(_shown(port), port) or _PORTS["https"]
+        place = f"[{name}]:{number}" if ":" in name else f"{name}:{number}"
+        # It came past the proxy, where there is one: the host may be allowed, and its client not know of proxies.
+        clients = "" if self.proxy_port is None else " for clients that go by HTTPS_PROXY"
+        self._refuse(f"reach {place}", f"--allow-host {place}{clients}, or {_SWITCH}")
 
     def _refuse(self, what: str, allowed_by: str) -> None:
         self.refused(what)
