@@ -152,7 +152,7 @@ def test_a_birth_date_becomes_another_day_of_its_year_in_the_same_writing(writte
 
 
 @given(st.dates(date(1900, 1, 1), date(2025, 12, 31)), st.dates(date(1900, 1, 1), date(2025, 12, 31)))
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_different_birth_dates_stay_different_and_ambiguous_ones_ambiguous(one: date, other: date) -> None:
     new = date_token(one, KEY)
 
@@ -207,7 +207,7 @@ def test_values_whose_draws_collide_get_tokens_of_their_own() -> None:
 
 
 @given(st.integers(-(2**63), 2**64 - 1))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_an_integer_becomes_one_of_as_many_digits(number: int) -> None:
     new = tokens().of_number("other", number)
 

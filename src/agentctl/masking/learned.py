@@ -20,7 +20,7 @@ from agentctl.masking.tokens.dates import WRITTEN, date_in, dates_in
 from agentctl.masking.tokens.names import is_kept
 from agentctl.records.masking import MaskKind
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:['’](?!s\b)[^\W_]+)*")
 _SEGMENT = re.compile(r"[^,;\n|]+")
 _LETTERS_ALONE: Final = 3
 _LETTERS_ALONE_IN_LOWER_CASE: Final = 5

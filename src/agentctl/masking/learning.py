@@ -13,7 +13,7 @@ from agentctl.masking.texts import Texts
 from agentctl.masking.trees import json_text, packed
 from agentctl.masking.trees.nodes import Extension, Node, Text, Whole
 from agentctl.masking.typed import is_looked_into, parts_of
-from agentctl.masking.walking import KEY, leaves
+from agentctl.masking.walking import KEY, KEY_OF_WORDS, leaves
 from agentctl.records.masking import MaskKind
 
 _SEEN_BYTES: Final = 16 * 1024 * 1024
@@ -35,7 +35,7 @@ class Learning:
         for leaf in leaves(node, field, self._fields):
             match leaf.node:
                 case Text(value):
-                    if leaf.field is not KEY and not self._has_seen(value, leaf.field):
+                    if leaf.field not in (KEY, KEY_OF_WORDS) and not self._has_seen(value, leaf.field):
                         self._text(value, leaf.field)
                 case Whole(value) if leaf.field.kind and len(str(abs(value))) >= _LEAST_NUMBER_DIGITS:
                     self._add(leaf.field.kind, str(abs(value)))

@@ -10,6 +10,8 @@ from agentctl.masking.trees.nodes import Blob, Extension, Items, Map, Node, Text
 
 KEY: Final = Field(reading="identifier")
 """What a map's key is read as: an e-mail address by which something is looked up is one there too."""
+KEY_OF_WORDS: Final = Field(name="key")
+"""What a key is read as that is no identifier of a program: as any text."""
 
 
 class Leaf(NamedTuple):
@@ -38,7 +40,7 @@ def leaves(node: Node, field: Field, fields: Fields) -> Iterator[Leaf]:
             for key, value in pairs:
                 if isinstance(key, Text):
                     if not key.value.isidentifier() or not key.value.isascii():
-                        yield Leaf(key, KEY)
+                        yield Leaf(key, KEY_OF_WORDS if " " in key.value else KEY)
                     yield from leaves(value, fields.inside(own, key.value), fields)
                 else:
                     yield from leaves(value, own, fields)

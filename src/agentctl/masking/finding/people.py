@@ -73,7 +73,7 @@ def name_end(text: str, start: int, end: int, *, least: int) -> int | None:
     n_names = 0
     reached = None
     for found in re.finditer(_WORD, text[start:end]):
-        word = found[0].rstrip(".")
+        word = found[0].rstrip(".").removesuffix("'s").removesuffix("’s")
         if is_kept(word) and not (word[0].isupper() and n_names and not _is_title(word)):
             continue
         if word[0].islower() or word.casefold() in NOT_NAMES:

@@ -38,7 +38,9 @@ def parse(data: bytes) -> Node:
     """
     try:
         node, end = _node(data, 0)
-    except (IndexError, UnicodeDecodeError) as error:
+    except IndexError as error:
+        raise DecodeError("the value is damaged: it is cut short") from error
+    except UnicodeDecodeError as error:
         raise DecodeError(f"the value is damaged: {error}") from error
     except RecursionError as error:
         raise DecodeError("the value is nested too deeply to be masked") from error
