@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agentctl.errors import UsageError
 from agentctl.experiments.settings import GraphSource, Settings
 from agentctl.sandbox.effects import Effects
+from agentctl.sandbox.providers import unused_keys
 from agentctl.sandbox.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ def loaded_application(
     from agentctl.sandbox.specs import parse_spec
 
     with ExitStack() as stack:
+        env = {**(unused_keys(os.environ) if source.runs_no_model else {}), **env}
         stack.enter_context(environment(env))
         stack.enter_context(import_path(parse_spec(source.graph, cwd=settings.cwd).paths))
         registry = load_registry(tools, cwd=settings.cwd) if tools else None

@@ -124,7 +124,7 @@ def _models(experiment: Experiment, found: Found) -> str:
     if experiment.models is None:
         return ", ".join(found.models) or "none found"
     answers = "1 answer" if experiment.models.n_answers == 1 else f"{experiment.models.n_answers} answers"
-    return f"none, {answers} recorded in {experiment.models.thread}"
+    return f"none, {answers} recorded in {experiment.models.thread} (keys of providers that are not set: unused)"
 
 
 def _breakpoints(experiment: Experiment) -> Iterator[str]:

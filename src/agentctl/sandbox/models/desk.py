@@ -116,7 +116,7 @@ class ModelDesk:
         """Returns the next recorded task at this place that was given the same, and belongs to no task of this run."""
         visits = self._recording.at(asking.place)
         if not any(visit.answers for visit in visits):
-            raise no_answer(self._why_none(asking.node, bool(visits)))
+            raise self._none(asking.node, bool(visits))
         taken = {(visit.ns, visit.task_id) for visit in self._visit_of.values()}
         left = [visit for visit in visits if (visit.ns, visit.task_id) not in taken]
         same = [visit for visit in left if visit.given is not None and visit.given.difference(asking.given) is None]
@@ -127,10 +127,13 @@ class ModelDesk:
         self._require_configuration(asking, same[0])
         return same[0]
 
-    def _why_none(self, node: str, ran: bool) -> str:
+    def _none(self, node: str, ran: bool) -> ModelBlocked:
         if not ran:
-            return f"{node} did not run after the target in {self._recording.thread}"
-        return f"{node} stored no message of its model; an answer that became a route or a parsed value is not kept"
+            return no_answer(f"{node} did not run after the target in {self._recording.thread}")
+        return no_answer(
+            f"{node} stored no message of its model; an answer that became a route or a parsed value is not kept",
+            f"{HINT}, or begin after it: {self._recording.thread}@after:{node}" if "|" not in node else HINT,
+        )
 
     def _require_configuration(self, asking: Asking, visit: Visit) -> None:
         for key, value in self._changes.configurable.items():
@@ -139,9 +142,9 @@ class ModelDesk:
                 raise no_answer(f"{asking.node} was recorded with configurable {key} {was}, not {value!r}")
 
 
-def no_answer(reason: str) -> ModelBlocked:
+def no_answer(reason: str, hint: str = HINT) -> ModelBlocked:
     """Returns the exception that stops a run at a model call."""
-    return ModelBlocked(f"no recorded answer fits the model call: {reason}", HINT)
+    return ModelBlocked(f"no recorded answer fits the model call: {reason}", hint)
 
 
 def unstored(served: Iterable[Served], stored: Mapping[str, frozenset[str]]) -> str | None:
