@@ -12,6 +12,8 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
 
 from agentctl.errors import Refused, StoreError
 from agentctl.masking.keys import Key
@@ -28,7 +30,7 @@ from agentctl.stores.masked import is_masked
 from agentctl.stores.open import open_reader, open_writer
 from agentctl.stores.same import same_tables
 from tests.catalog import config_of
-from tests.support import customers
+from tests.support import customers, personal
 from tests.support.customers import ASKING, FAILED, PLANTED, found_in, stored_bytes
 from tests.support.postgres import new_database
 from tests.support.stored import is_postgres
@@ -40,6 +42,9 @@ SETTINGS = MaskSettings(
 )
 AES_KEY = "0123456789abcdef"
 KINDS = ("sqlite", "postgres")
+KNOWN_ANYWHERE = ("email", "card", "iban", "ip")
+LEAST_TELLING = 6
+"""Characters from which on a text is not found by chance."""
 
 
 def new_masker(byte: int = 0) -> Masker:
@@ -107,6 +112,33 @@ def test_nothing_that_was_planted_arrives_and_the_state_loads(
     assert calling.tool_calls[0]["id"] == answering.tool_call_id == "call_1"
     assert after.values["customer"]["order"] == customers.ORDER
     assert (after.config, after.next, after.created_at) == (before.config, before.next, before.created_at)
+
+
+class Corpus(TypedDict):
+    found: list[Any]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_values_that_the_detectors_never_saw_none_arrives(
+    tmp_path: Path, targets: dict[str, str], kind: str
+) -> None:
+    drawn = [
+        sample
+        for sample in personal.samples(seed=11, count=6)
+        if sample.form == "field" or sample.kind in KNOWN_ANYWHERE
+    ]
+    secrets = {secret for sample in drawn for secret in sample.secrets if len(secret) >= LEAST_TELLING}
+    builder = StateGraph(Corpus)
+    builder.add_node("keep", lambda state: {"found": state["found"]})
+    builder.add_edge(START, "keep")
+    source = str(tmp_path / "corpus.sqlite")
+    with SqliteSaver.from_conn_string(source) as saver:
+        app = builder.compile(checkpointer=saver)
+        app.invoke({"found": [sample.value for sample in drawn]}, config_of("corpus"), durability="sync")
+    in_source = found_in(stored_bytes(source), secrets)
+    assert len(secrets) > 100 and all(any(each.startswith(secret) for each in in_source) for secret in secrets)
+    assert copied(masking(source), targets[kind], "corpus").verified
+    assert found_in(stored_bytes(targets[kind]), secrets) == set()
 
 
 def test_equal_values_stay_equal_across_channels_rows_and_threads(

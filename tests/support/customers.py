@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,9 +176,9 @@ def forms_of(text: str) -> Iterator[tuple[str, bytes]]:
         yield f"base64 at {shift}", coded[4 if shift else 0 : len(coded) // 4 * 4 - 4]
 
 
-def found_in(data: bytes) -> set[str]:
+def found_in(data: bytes, texts: Iterable[str] = PLANTED) -> set[str]:
     """What of the planted values stands in bytes, and in which form."""
-    return {f"{text} ({name})" for text in PLANTED for name, form in forms_of(text) if form in data}
+    return {f"{text} ({name})" for text in texts for name, form in forms_of(text) if form in data}
 
 
 def stored_bytes(url: str) -> bytes:
