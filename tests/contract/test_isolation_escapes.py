@@ -154,7 +154,7 @@ def test_the_hook_alone_stops_what_python_does_and_says_what_allows_it(
         f"Confined: [Errno 13] isolation: an experiment may not reach localhost:{port} "
         f"(allowed by --allow-host localhost:{port}, or --isolation off)"
     )
-    assert "may not open a network socket (allowed by --allow-host HOST:PORT" in outcomes["httpx_sync"]
+    assert f"may not reach 127.0.0.1:{port} (allowed by --allow-host 127.0.0.1:{port}" in outcomes["httpx_sync"]
     assert f"may not write {outside / 'write'} (allowed by --isolation off)" in outcomes["write"]
     assert "may not start curl: on this system it would not be held" in outcomes["curl"]
     assert f"may not reach the socket {task[0].unix} " in outcomes["unix_path"]

@@ -34,6 +34,7 @@ def _said(watch: Watch, event: str, *args: object) -> str:
         ("socket.getaddrinfo", ("a.example", 80, 0, 0, 0), "reach a.example:80", "--allow-host a.example:80"),
         ("socket.getaddrinfo", (b"a.example", "https", 0, 0, 0), "reach a.example:443", "--allow-host a.example:443"),
         ("socket.getaddrinfo", ("a.example", None, 0, 0, 0), "reach a.example:443", "--allow-host a.example:443"),
+        ("socket.getaddrinfo", ("127.0.0.1", 9, 0, 0, 0), "reach 127.0.0.1:9", "--allow-host 127.0.0.1:9"),
         ("socket.gethostbyname", ("a.example",), "reach a.example:443", "--allow-host a.example:443"),
         ("socket.getnameinfo", (("10.0.0.1", 25),), "reach 10.0.0.1:25", "--allow-host 10.0.0.1:25"),
         ("socket.connect", (None, ("10.0.0.1", 5432)), "reach 10.0.0.1:5432", "--allow-host 10.0.0.1:5432"),

@@ -95,7 +95,7 @@ class Watch:
         host, port = args[0], args[1] if event == "socket.getaddrinfo" else None
         if isinstance(host, tuple):
             host, port = host[:2]
-        if host and host != _HERE:
+        if host and (_shown(host), _shown(port)) != (_HERE, str(self.proxy_port)):
             self._refuse_host(host, port)
 
     def _open(self, args: Event) -> None:
