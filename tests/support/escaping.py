@@ -15,6 +15,7 @@ import signal
 import socket
 import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -33,6 +34,7 @@ OF_SOME_KERNELS = frozenset(
     {
         "mptcp", "vsock", "raw", "packet", "fast_open", "io_uring", "ptrace", "memory_of_another",
         "environment_of_another", "files_of_another", "limits_of_another", "xattr", "curl", "a_device",
+        "name_of_the_machine", "interfaces_of_the_machine", "another_user",
     }
 )  # fmt: skip
 """Attempts that may fail without any isolation: by the kernel's build, its settings, the user, or what is installed."""
@@ -107,6 +109,11 @@ def _checked(returned: int) -> int:
 
 def _syscall(*arguments: Any) -> int:
     return _checked(_libc().syscall(*(ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)))
+
+
+def _raise_if(error: int) -> None:
+    if error:
+        raise OSError(-error, os.strerror(-error))
 
 
 def _file(task: Task, name: str) -> Path:
@@ -375,6 +382,34 @@ def signal_to_the_parent(_: Task) -> None:
 @attempt
 def keyring(_: Task) -> None:
     _syscall(250, 0, -1, 0)  # KEYCTL_GET_KEYRING_ID of the thread's keyring: ENOKEY where it may be asked
+
+
+@attempt
+def name_of_the_machine(_: Task) -> None:
+    socket.sethostname(socket.gethostname())
+
+
+@attempt
+def interfaces_of_the_machine(_: Task) -> None:
+    new_link, acknowledged, up = 16, 0x5, 1
+    request = struct.pack("=IHHII", 32, new_link, acknowledged, 1, 0) + struct.pack("=BBHiII", 0, 0, 0, 1, up, up)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as own:
+        own.send(request)
+        error: int = struct.unpack_from("=i", own.recv(1000), 16)[0]
+    _raise_if(error)
+
+
+@attempt
+def another_user(_: Task) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setuid(65534)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    if os.waitpid(child, 0)[1] != 0:
+        raise PermissionError("it is still the same user")
 
 
 @attempt

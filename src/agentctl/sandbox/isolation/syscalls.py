@@ -22,9 +22,6 @@ _X86_64: Final = {
     "open_by_handle_at": 304, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "seccomp": 317,
     "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
     "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241, "prlimit64": 302,
-    "init_module": 175, "finit_module": 313, "delete_module": 176, "kexec_load": 246, "kexec_file_load": 320,
-    "reboot": 169, "settimeofday": 164, "clock_settime": 227, "sethostname": 170, "setdomainname": 171,
-    "swapon": 167, "swapoff": 168, "acct": 163, "iopl": 172, "ioperm": 173,
 }  # fmt: skip
 
 _AARCH64: Final = {
@@ -41,9 +38,6 @@ _AARCH64: Final = {
     "open_by_handle_at": 265, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "seccomp": 277,
     "shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
     "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180, "mq_unlink": 181, "prlimit64": 261,
-    "init_module": 105, "finit_module": 273, "delete_module": 106, "kexec_load": 104, "kexec_file_load": 294,
-    "reboot": 142, "settimeofday": 170, "clock_settime": 112, "sethostname": 161, "setdomainname": 162,
-    "swapon": 224, "swapoff": 225, "acct": 89,
 }  # fmt: skip
 
 
