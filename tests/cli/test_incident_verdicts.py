@@ -15,7 +15,7 @@ import pytest
 
 from agentctl.stores.fingerprint import fingerprint
 from agentctl.testing import run_cli
-from tests.support.incidents import WORKFLOWS, SeededStore, experiments, seeded_store
+from tests.support.incidents import SUPPORT, WORKFLOWS, SeededStore, experiments, seeded_store
 
 EXPERIMENTS = {workflow: experiments(workflow) for workflow in WORKFLOWS}
 VARIANT = re.compile(r"-\d+$")
@@ -94,3 +94,37 @@ def test_the_verdict_is_the_one_the_incident_was_written_for(
     if "--live-reads" not in experiment.flags:
         assert after == counters
     assert seeded.backoffice.alerts() == []
+
+
+def _stores() -> Iterator[Any]:
+    for store in ("sqlite", "postgres"):
+        yield pytest.param(store, marks=pytest.mark.xdist_group(f"verdicts-{SUPPORT}-{store}"))
+
+
+@pytest.mark.parametrize("store", tuple(_stores()))
+def test_an_incident_comes_to_its_reply_without_a_model(
+    production: Open, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeded = production(store, SUPPORT)
+    environ = {**seeded.environ, "AGENTCTL_STORE": seeded.url, "AGENTCTL_MODEL": "nobody:nothing"}
+    for variable, value in environ.items():
+        monkeypatch.setenv(variable, value)
+    where = f"{seeded.profile}::support-stale-order" if seeded.profile else "support-stale-order"
+    given = ("--model", "recorded", "--isolation", "off", "--json")
+
+    done = run_cli("replay", f"{where}@after:triage", *given, cwd=seeded.folder)
+    assert done.code == 0, done.out + done.err
+    (run,) = done.json["runs"]
+    assert run["reply"].startswith("No refund is due on order A1042")
+    assert run["usage"]["model_calls"] == run["usage"]["recorded"] == 2
+
+    done = run_cli("replay", f"{where}@root", *given, cwd=seeded.folder)
+    (run,) = done.json["runs"]
+    assert (done.code, run["status"]) == (5, "blocked")
+    assert "triage stored no message of its model" in run["error"]
+
+    form = ("--patch", 'lookup_order:status="lost"')
+    done = run_cli("fork", where, *form, *given, cwd=seeded.folder)
+    (run,) = done.json["runs"]
+    assert (done.code, run["status"]) == (5, "blocked")
+    assert "the result of lookup_order, is not as recorded" in run["error"]

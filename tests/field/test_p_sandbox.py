@@ -21,8 +21,11 @@ from agentctl.sandbox.effects import Effects
 from agentctl.sandbox.recorder import record_thread
 from agentctl.sandbox.registry import ToolRegistry
 from agentctl.testing import CliResult, build_thread, run_cli
+from tests.catalog import go
+from tests.support.copies import stock_saver
 from tests.support.damage import Rows, sqlite_rows
 from tests.support.experiments import about_to_run, experiment_on
+from tests.support.recorded import Asked, models_run, recording_at
 from tests.support.tools import World, agent, call, calling
 
 _RAN: list[str] = []
@@ -192,6 +195,24 @@ def test_p8_a_model_that_answers_otherwise_is_counted_and_not_hidden(tmp_path: P
         report = replay(experiment, about_to_run(experiment.source, "t", "agent"), n=4)
 
     assert sorted(run.reply or "" for run in report.group.runs) == ["answer 0", "answer 0", "answer 1", "answer 1"]
+
+
+def test_p8_a_recorded_model_answers_as_often_as_asked_and_costs_nothing(rows: Rows, tmp_path: Path) -> None:
+    answers = count()
+    model = Asked(script=lambda *_: AIMessage(f"answer {next(answers) % 2}"))
+    graph = StateGraph(MessagesState)
+    graph.add_node("agent", lambda state: {"messages": [model.invoke(state["messages"])]})
+    compiled = graph.add_edge(START, "agent").compile()
+    with models_run(), stock_saver(rows.url) as saver:
+        go(compiled.copy(update={"checkpointer": saver}), "free", {"messages": [("human", "?")]})
+
+    with experiment_on(
+        rows.url, compiled, tmp_path / "debug.sqlite", models=recording_at(rows.url, "free@root")
+    ) as one:
+        group = replay(one, about_to_run(one.source, "free", "agent"), n=4).group
+
+    assert [(run.reply, run.usage.recorded, run.usage.output_tokens) for run in group.runs] == [("answer 0", 1, 0)] * 4
+    assert next(answers) == 1
 
 
 @pytest.mark.parametrize("caller", ["a node", "an asynchronous node", "a router", "a tool node"])
