@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -52,15 +52,30 @@ def experiments(workflow: str = SUPPORT) -> dict[str, tuple[str, Experiment]]:
 
 
 @contextmanager
-def seeded_store(folder: Path, url: str = "", workflow: str = SUPPORT) -> Iterator[SeededStore]:
-    """Seeds every incident among a few ordinary threads: into a SQLite file of the folder, or a Postgres database.
+def seeded_store(
+    folder: Path,
+    url: str = "",
+    workflow: str = SUPPORT,
+    *,
+    only: Collection[str] | None = None,
+    n_ordinary: int = 3,
+) -> Iterator[SeededStore]:
+    """Seeds incidents among a few ordinary threads: into a SQLite file of the folder, or a Postgres database.
 
     Check files are where the incidents say, from the folder.
+
+    Args:
+        folder: Where all of it lies; made where missing.
+        url: The database; '' for a file.
+        workflow: Whose incidents.
+        only: Names of incidents; None for all.
+        n_ordinary: How many ordinary threads.
     """
     folder.mkdir(exist_ok=True)
     incidents = REPOSITORY / _WORKFLOWS[workflow]["incidents"]
-    with _module(workflow, "stage").stage(incidents, folder, n_ordinary=3) as stage:
-        stage.seed(url or str(folder / "prod.sqlite"), now=NOW)
+    with _module(workflow, "stage").stage(incidents, folder, n_ordinary=n_ordinary) as stage:
+        chosen = [one for one in _module(workflow, "files").load_incidents() if only is None or one.name in only]
+        stage.run(url or str(folder / "prod.sqlite"), now=NOW, incidents=chosen)
         (folder / "fixtures").symlink_to(REPOSITORY / "fixtures")
         (folder / "agentctl.yaml").write_text(yaml.safe_dump(_configuration(folder, workflow)), encoding="utf-8")
         store = url or str(folder / "prod.sqlite")
