@@ -16,11 +16,13 @@ import pytest
 
 from agentctl.stores.fingerprint import fingerprint
 from agentctl.testing import run_cli
-from tests.support.incidents import SUPPORT, WORKFLOWS, SeededStore, experiments, seeded_store
+from tests.support.incidents import WORKFLOWS, SeededStore, experiments, seeded_store
 
 EXPERIMENTS = {workflow: experiments(workflow) for workflow in WORKFLOWS}
 VARIANT = re.compile(r"-\d+$")
 STORES = ("sqlite", "postgres")
+PERSONAL = "loan_underwriting"
+"""The workflow whose threads hold names, addresses and numbers of people."""
 WHATEVER_THE_STORE = ("nondeterminism", "model_or_prompt")
 
 
@@ -120,13 +122,13 @@ def test_the_verdict_is_the_one_the_incident_was_written_for(
 
 
 @pytest.mark.parametrize(
-    "store", [pytest.param(store, marks=pytest.mark.xdist_group(f"verdicts-{SUPPORT}-{store}")) for store in STORES]
+    "store", [pytest.param(store, marks=pytest.mark.xdist_group(f"verdicts-{PERSONAL}-{store}")) for store in STORES]
 )
 def test_a_masked_incident_ends_in_the_same_verdict(
     production: Open, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    thread, experiment = EXPERIMENTS[SUPPORT]["cents-as-dollars"]
-    seeded = production(store, SUPPORT)
+    thread, experiment = EXPERIMENTS[PERSONAL]["stale-bureau"]
+    seeded = production(store, PERSONAL)
     for variable, value in seeded.environ.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.setenv("AGENTCTL_STORE", seeded.url)
