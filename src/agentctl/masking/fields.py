@@ -19,12 +19,13 @@ from agentctl.masking.fieldnames import (
     PERSONS,
     STRUCTURE,
 )
+from agentctl.masking.words import WORD
 from agentctl.records.masking import KINDS, MaskKind, MaskSettings
 
 Reading = Literal["text", "identifier", "nothing"]
 """How a value without a kind is read: all that is known to be personal, only what is beyond doubt, or nothing."""
 
-_WORDS = re.compile(r"[^\W_]+")
+_WORDS = re.compile(WORD)
 _HUMP = re.compile(r"(?<=[a-zß-ÿ0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -120,7 +121,7 @@ def kind_of(words: tuple[str, ...], holder: str = "") -> MaskKind | None:
         kind = BY_END.get("".join(words[start:]))
         if kind is not None:
             return kind
-    if words[-1] in IN_PERSON and len(words) > 1 and _is_person(words[-2]):
+    if words[-1] in IN_PERSON and len(words) > 1 and is_person(words[-2]):
         return "name"
     if len(words) == 1 and words[0].endswith("name") and words[0].removesuffix("name") in PERSONS:
         return "name"
@@ -129,7 +130,8 @@ def kind_of(words: tuple[str, ...], holder: str = "") -> MaskKind | None:
     return _VALUE_HOLDERS.get(holder) if "".join(words) in IN_VALUE else None
 
 
-def _is_person(word: str) -> bool:
+def is_person(word: str) -> bool:
+    """Says whether a word is what a person is called in objects and labels, or its plural."""
     return word in PERSONS or (word.endswith("s") and word[:-1] in PERSONS)
 
 
@@ -142,14 +144,14 @@ def _holder(words: tuple[str, ...], kind: MaskKind | None, field: Field) -> str:
         return "person"
     if kind is not None:
         return kind
-    if words and _is_person(words[-1]):
+    if words and is_person(words[-1]):
         return "person"
     return field.holder if "".join(words) in NEUTRAL else ""
 
 
 def _pattern(text: str) -> tuple[str, ...]:
     """Returns a rule's path as paths are written here, with its wildcards."""
-    return tuple("".join(re.findall(r"[^\W_]+|[*?]", part)).casefold() for part in text.split("."))
+    return tuple("".join(re.findall(rf"{WORD}|[*?]", part)).casefold() for part in text.split("."))
 
 
 def _ends(path: tuple[str, ...], pattern: tuple[str, ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -138,7 +139,9 @@ class Tokens:
     def _part(self, part: str) -> str:
         if names.is_kept(part):
             return part
-        return names.written_as(self._issue("name", part.casefold().replace("’", "'"), names.part_token), part)
+        return names.written_as(
+            self._issue("name", unicodedata.normalize("NFC", part.casefold()).replace("’", "'"), names.part_token), part
+        )
 
     def _address(self, text: str) -> str:
         return "".join(

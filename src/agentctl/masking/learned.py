@@ -9,6 +9,7 @@ word, or three words; other values where they have six letters and digits, one d
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date
@@ -18,9 +19,10 @@ from agentctl.masking.finding.hits import Hit
 from agentctl.masking.ordinary import AMBIGUOUS, NOT_NAMES
 from agentctl.masking.tokens.dates import WRITTEN, date_in, dates_in
 from agentctl.masking.tokens.names import is_kept
+from agentctl.masking.words import WORD
 from agentctl.records.masking import MaskKind
 
-_WORD = re.compile(r"[^\W_]+(?:['’](?!s\b)[^\W_]+)*")
+_WORD = re.compile(rf"{WORD}(?:['’](?!s\b){WORD})*")
 _SEGMENT = re.compile(r"[^,;\n|]+")
 _LETTERS_ALONE: Final = 3
 _LETTERS_ALONE_IN_LOWER_CASE: Final = 5
@@ -28,6 +30,8 @@ _LEAST: Final = 6
 _LEAST_ADDRESS_WORDS: Final = 3
 _LONGEST_GAP: Final = 3
 _LONGEST_VALUE: Final = 200
+_UNSPACED: Final = 0x2E80
+"""From here on scripts have no spaces between words: Chinese, Japanese; Korean puts particles behind a name."""
 _MOST_WORDS: Final = 16
 
 
@@ -96,9 +100,9 @@ class Learned:
 
     def _add_name(self, text: str) -> None:
         words = tuple(word for word in _words(text) if not word.isdigit())
-        if not any(word.isascii() or word[0].upper() != word[0].lower() for word in words):
-            if sum(c.isalpha() for c in text) > 1:
-                self._exact[text.strip()] = "name"
+        if any(first >= _UNSPACED for first in map(ord, text)):
+            parts = [part for part in (*text.split(), "".join(text.split())) if len(part) > 1]
+            self._exact.update(dict.fromkeys(parts, "name"))
             return
         telling = [word for word in words if not is_kept(word) and len(word) > 1]
         if len(words) > 1 and telling:
@@ -131,7 +135,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _plain(word: str) -> str:
-    return word.casefold().replace("’", "'")
+    return unicodedata.normalize("NFC", word.casefold()).replace("’", "'")
 
 
 def _is_gap(text: str) -> bool:

@@ -8,7 +8,7 @@ from agentctl.masking.cache import Cache
 from agentctl.masking.fields import Field, Fields
 from agentctl.masking.issuing import Tokens
 from agentctl.masking.learned import Learned
-from agentctl.masking.plausible import is_plausible
+from agentctl.masking.plausible import kind_of_text
 from agentctl.masking.texts import Texts
 from agentctl.masking.trees import json_text, packed
 from agentctl.masking.trees.nodes import Extension, Node, Text, Whole
@@ -48,8 +48,9 @@ class Learning:
     def _text(self, text: str, field: Field) -> None:
         if field.reading == "nothing":
             return
-        if field.kind is not None and is_plausible(field.kind, text, field.name):
-            self._add(field.kind, text.strip())
+        kind = kind_of_text(text, field)
+        if kind is not None:
+            self._add(kind, text.strip())
             return
         if text[:1] in '{["' or text.lstrip()[:1] in ("{", "["):
             try:

@@ -6,6 +6,8 @@ import re
 from typing import Final
 
 from agentctl.masking.fieldnames import PLACEHOLDERS
+from agentctl.masking.fields import Field
+from agentctl.masking.finding.people import looks_like_name
 from agentctl.masking.tokens.writing import digits_of
 from agentctl.records.masking import MaskKind
 
@@ -17,6 +19,13 @@ _LEAST_SECRET: Final = 8
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token|Digest)\s+", re.IGNORECASE)
 _PASSWORDS = re.compile(r"pass(?:word|wd)?|pwd|secret|api ?key|private ?key|access ?key|credential")
 _PROSE = re.compile(r"[.!?]\s|[{}<>=]|\b(?:is|are|was|the|please|and then)\b")
+
+
+def kind_of_text(text: str, field: Field) -> MaskKind | None:
+    """Returns what a text is by its field, or None; the value of `customer` or `passengers` may be a name."""
+    if field.kind is None:
+        return "name" if field.holder == "person" and looks_like_name(text) else None
+    return field.kind if is_plausible(field.kind, text, field.name) else None
 
 
 def is_plausible(kind: MaskKind, text: str, name: str) -> bool:

@@ -10,7 +10,7 @@ from agentctl.masking.fields import Field, Fields
 from agentctl.masking.issuing import Tokens
 from agentctl.masking.keys import Key
 from agentctl.masking.learned import Learned
-from agentctl.masking.plausible import is_plausible, secret_span
+from agentctl.masking.plausible import kind_of_text, secret_span
 from agentctl.masking.rules import MaskRules
 from agentctl.masking.tally import Found, Tally
 from agentctl.masking.texts import Texts
@@ -78,7 +78,7 @@ class Replacing:
         if not text or field.reading == "nothing":
             return text
         is_json = text[0] in '{["' or (text[0].isspace() and text.lstrip()[:1] in ("{", "["))
-        key = (text, field if is_json else field._replace(path=(), holder=""))
+        key = (text, field if is_json else field._replace(path=()))
         done = self._done_texts.get(key)
         if done is not None:
             self._tally.pending.extend(done[1])
@@ -90,8 +90,9 @@ class Replacing:
         return new
 
     def _text(self, text: str, field: Field, *, is_json: bool) -> str:
-        if field.kind is not None and is_plausible(field.kind, text, field.name):
-            return self._whole_text(text, field.kind)
+        kind = kind_of_text(text, field)
+        if kind is not None:
+            return self._whole_text(text, kind)
         if is_json:
             try:
                 node = json_text.parse(text)

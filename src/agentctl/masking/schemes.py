@@ -164,6 +164,14 @@ SCHEMES: Final = (
 """In the order in which a number is taken for one of them where it could be several."""
 
 
+_ANY_SHAPE = re.compile("|".join(f"(?:{scheme.shape.pattern})" for scheme in SCHEMES))
+
+
+def could_be_one(compact: str) -> bool:
+    """Says whether a compact number has the shape of any kind."""
+    return _ANY_SHAPE.fullmatch(compact) is not None
+
+
 def scheme_of(compact: str) -> Scheme | None:
     """Returns the first kind that a compact number is right as, or None."""
     return next((scheme for scheme in SCHEMES if scheme.is_right(compact)), None)

@@ -18,6 +18,7 @@ from agentctl.masking.finding.labels import labelled_in
 from agentctl.masking.finding.numbers import ibans_in, numbers_of_people_in
 from agentctl.masking.finding.people import introduced_in
 from agentctl.masking.finding.phones import certain_phones_in, phones_in
+from agentctl.masking.finding.places import addresses_in
 from agentctl.masking.issuing import Tokens
 from agentctl.masking.learned import Learned
 from agentctl.masking.rules import MaskRules
@@ -55,6 +56,7 @@ class Texts:
             ips_in,
             birth_dates_in,
             introduced_in,
+            addresses_in,
             labelled_in,
         )
         self._certain: tuple[Find, ...] = (emails_in, partial(certain_phones_in, tokens.phone_of), ibans_in)
@@ -72,7 +74,7 @@ class Texts:
 
     def introduced(self, text: str) -> Iterator[tuple[Hit, str]]:
         """Yields what a text tells by itself and other texts may repeat: names, labelled values, phone numbers."""
-        for find in (introduced_in, labelled_in, self._certain[1]):
+        for find in (introduced_in, addresses_in, labelled_in, self._certain[1]):
             for hit in find(text, ""):
                 yield hit, text[hit.start : hit.end]
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from agentctl.masking.finding.groups import MANY_DIGITS
-from agentctl.masking.finding.hits import Hit, words_before
+from agentctl.masking.finding.hits import Hit, words_around
 from agentctl.masking.tokens.dates import WRITTEN
 
 _BORN = re.compile(
-    r"\bborn\b|\bdob\b|\bd\.o\.b|birth|geboren|\bgeb\.|\bnacid[oa]\b|\bnacimiento|\bnée?\b|naissance|\bnat[oa]\b"
-    r"|nascita|nascid[oa]|nascimento|जन्म|出生|生年月日",
+    r"\bborn\b|\bb\. ?|\bdob\b|\bd\.o\.b|birth|geboren|\bgeb\.|\bnacid[oa]\b|\bnacimiento|\bnée?\b|naissance"
+    r"|\bnat[oa]\b|nascita|nascid[oa]|nascimento|जन्म|出生|生年月日",
     re.IGNORECASE,
 )
 
@@ -21,5 +21,5 @@ def birth_dates_in(text: str, name: str) -> Iterator[Hit]:
     if MANY_DIGITS.search(text) is None or _BORN.search(text) is None:
         return
     for found in WRITTEN.finditer(text):
-        if _BORN.search(words_before(text, found.start())):
+        if _BORN.search(words_around(text, *found.span())):
             yield Hit(found.start(), found.end(), "birth_date", 2)

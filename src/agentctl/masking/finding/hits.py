@@ -23,6 +23,7 @@ Find = Callable[[str, str], Iterator[Hit]]
 
 _BEFORE: Final = 36
 """Characters before a number in which a word says what it is."""
+_AFTER: Final = 16
 _LABELLED = re.compile(
     r"(?:order|invoice|ticket|tracking|ref(?:erence)?|case|booking|confirmation|transaction|shipment|awb|sku|item"
     r"|product|model|serial|batch|lot|po|rma|commande|bestellung|rechnung|pedido|ordine)s?"
@@ -34,6 +35,11 @@ _LABELLED = re.compile(
 def words_before(text: str, start: int) -> str:
     """Returns what stands close before a position."""
     return text[max(0, start - _BEFORE) : start]
+
+
+def words_around(text: str, start: int, end: int) -> str:
+    """Returns what stands close before a stretch and right after it."""
+    return f"{words_before(text, start)} {text[end : end + _AFTER]}"
 
 
 def is_of_a_thing(text: str, start: int, name: str) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from agentctl.masking.fieldnames import LABELS_OF_NAMES
-from agentctl.masking.fields import kind_of, words_of
+from agentctl.masking.fields import is_person, kind_of, words_of
 from agentctl.masking.finding.hits import Hit
-from agentctl.masking.finding.people import NAME, name_end
+from agentctl.masking.finding.people import NAME, looks_like_name, name_end
 from agentctl.masking.plausible import is_plausible
 from agentctl.masking.tokens.dates import WRITTEN
 from agentctl.records.masking import MaskKind
@@ -38,12 +38,12 @@ def labelled_in(text: str, name: str) -> Iterator[Hit]:
         return
     labels = [(found, _label_before(text, found.start())) for found in _SEPARATOR.finditer(text)]
     kinds = [_kind_of(label) for _, label in labels]
-    is_person = any(kind in _OF_PERSONS for kind in kinds)
+    of_person = any(kind in _OF_PERSONS for kind in kinds)
     for (found, label), kind in zip(labels, kinds, strict=True):
         if kind is None:
             continue
-        is_bare = not is_person and len(label) == 1 and label[0] in LABELS_OF_NAMES
-        span = _value(text, found.end(), found["open"], kind, least=2 if is_bare else 1)
+        least = 2 if _is_vague(label) and not (of_person and label[0] in LABELS_OF_NAMES) else 1
+        span = _value(text, found.end(), found["open"], kind, least=least)
         if span is not None and is_plausible(kind, text[slice(*span)], " ".join(label)):
             yield Hit(*span, kind, 0)
 
@@ -58,15 +58,20 @@ def _label_before(text: str, end: int) -> tuple[str, ...]:
 def _kind_of(label: tuple[str, ...]) -> MaskKind | None:
     if not 0 < len(label) <= _MOST_LABEL_WORDS:
         return None
-    if len(label) == 1 and label[0] in LABELS_OF_NAMES:
+    if _is_vague(label):
         return "name"
     return kind_of(label)
+
+
+def _is_vague(label: tuple[str, ...]) -> bool:
+    """Says whether what follows a label could be a name: `Name:`, `Passenger:`."""
+    return len(label) == 1 and (label[0] in LABELS_OF_NAMES or is_person(label[0]))
 
 
 def _value(text: str, start: int, quote: str, kind: MaskKind, *, least: int) -> tuple[int, int] | None:
     """Returns where the value after a label stands, or None where there is none; a name has `least` words."""
     closed = text.find(quote, start) if quote else -1
-    if closed > start and (kind != "name" or least == 1 or " " in text[start:closed]):
+    if closed > start and (least == 1 or looks_like_name(text[start:closed])):
         return start, closed
     match kind:
         case "name":

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from agentctl.masking.finding.groups import Written, numbers_in
-from agentctl.masking.finding.hits import Hit, is_of_a_thing, words_before
-from agentctl.masking.schemes import SCHEMES, Scheme
+from agentctl.masking.finding.hits import Hit, is_of_a_thing, words_around, words_before
+from agentctl.masking.schemes import SCHEMES, Scheme, could_be_one
 from agentctl.masking.tokens.cards import luhn_digit
 
 _CARD = re.compile(
@@ -29,41 +29,43 @@ def numbers_of_people_in(text: str, name: str) -> Iterator[Hit]:
     for number in numbers_in(text):
         if _is_card(number, text, name):
             yield Hit(number.start, number.end, "card", 3)
-        elif _IBAN.fullmatch(number.compact) and _is_iban(number.compact):
+        elif _is_iban(number):
             yield Hit(number.start, number.end, "iban", 0)
-        elif any(_is_one(scheme, number, text, name) for scheme in SCHEMES):
+        elif could_be_one(number.compact) and any(_is_one(scheme, number, text, name) for scheme in SCHEMES):
             yield Hit(number.start, number.end, "national_id", 3)
 
 
 def ibans_in(text: str, name: str) -> Iterator[Hit]:
     """Finds IBANs alone, which nothing else could be."""
     for number in numbers_in(text):
-        if _IBAN.fullmatch(number.compact) and _is_iban(number.compact):
+        if _is_iban(number):
             yield Hit(number.start, number.end, "iban", 0)
 
 
 def _is_card(number: Written, text: str, name: str) -> bool:
     digits = number.compact
-    if _CARD.fullmatch(digits) is None or luhn_digit(digits[:-1]) != digits[-1] or "." in number.text:
+    if number.is_part or _CARD.fullmatch(digits) is None or luhn_digit(digits[:-1]) != digits[-1] or "." in number.text:
         return False
     return bool(_CARD_WORDS.search(f"{name} {words_before(text, number.start)}")) or not is_of_a_thing(
         text, number.start, name
     )
 
 
-def _is_iban(compact: str) -> bool:
+def _is_iban(number: Written) -> bool:
+    if number.is_part or _IBAN.fullmatch(number.compact) is None:
+        return False
     from stdnum import iban
 
-    return iban.is_valid(compact, check_country=False)
+    return iban.is_valid(number.compact, check_country=False)
 
 
 def _is_one(scheme: Scheme, number: Written, text: str, name: str) -> bool:
     compact = number.text.upper() if scheme.name == "fi.hetu" else number.compact
     if scheme.shape.fullmatch(compact) is None:
         return False
-    told = scheme.words.search(f"{name} {words_before(text, number.start)}") is not None
+    told = scheme.words.search(f"{name} {words_around(text, number.start, number.end)}") is not None
     if not told:
-        if scheme.written is None or scheme.written.fullmatch(number.text) is None:
+        if number.is_part or scheme.written is None or scheme.written.fullmatch(number.text) is None:
             return False
         if is_of_a_thing(text, number.start, name):
             return False

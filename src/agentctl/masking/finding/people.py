@@ -9,19 +9,27 @@ from typing import Final
 from agentctl.masking.finding.hits import Hit
 from agentctl.masking.ordinary import NOT_NAMES
 from agentctl.masking.tokens.names import is_kept
+from agentctl.masking.words import LETTERS
 
-_WORD: Final = r"[^\W\d_]+(?:['’.-][^\W\d_]+)*\.?"
+_WORD: Final = rf"{LETTERS}(?:['’.-]{LETTERS})*\.?"
 NAME: Final = rf"(?P<name>{_WORD}(?:[ \u00a0]{_WORD}){{0,4}})"
+_WHOLE = re.compile(NAME)
 _TITLE = re.compile(
-    rf"\b(?:Mrs?|Ms|Mx|Miss|Dr|Prof|Sra?|Srta|Herrn?|Frau|Mme|Mlle|Shri|Smt|Signora?|Hr|Fru)\b\.? {NAME}"
+    rf"\b(?:Mrs?|Ms|Mx|Miss|Dr|Prof|Sra?|Srta|Herrn?|Frau|Mme|Mlle|Shri|Smt|Signora?|Hr|Fru)\b\.? (?={NAME})"
 )
 _SURE = re.compile(
     rf"\b(?i:my (?:full )?name is|my name's|me llamo|mi nombre es|je m'appelle|mon nom est|ich hei(?:ß|ss)e"
     rf"|mein name ist|meu nome é|me chamo|mi chiamo|il mio nome è|jag heter|mijn naam is|ik heet"
     rf"|nazywam się|mera naam|меня зовут)"
-    rf" {NAME}"
+    rf" (?={NAME})"
 )
-_LIKELY = re.compile(rf"\b(?i:this is|i am|i'm|it's|speaking with|on behalf of|soy|je suis|ich bin|sou|sono) {NAME}")
+_LIKELY = re.compile(
+    rf"\b(?i:this is|i am|i'm|it's|speaking with|on behalf of|soy|je suis|ich bin|sou|sono) (?={NAME})"
+)
+_PERSON = re.compile(
+    rf"\b(?i:customer|client|passenger|guest|patient|applicant|caller|user|wife|husband|spouse|partner|mother|father|son"
+    rf"|daughter|brother|sister|boss|colleague|kundin?|cliente|pasajer[oa]|esposa|esposo|mann|mari|femme) (?={NAME})"
+)
 _GREETING = re.compile(
     rf"(?m)^\W{{0,3}}(?i:dear|hi|hello|hey|good (?:morning|afternoon|evening)|hola|estimad[oa]|bonjour|ch(?:er|ère)"
     rf"|hallo|guten tag|liebe[rs]?|sehr geehrter?|olá|prezad[oa]|caro|cara|ciao|buongiorno|namaste) {NAME}(?=[,!:\n])"
@@ -43,6 +51,7 @@ _SIGNS: Final = (  # pattern, words of a name at least, texts of which one stand
         ("name", "llam", "nombre", "appelle", "nom est", "hei", "nome", "chiamo", "heter", "heet", "naam", "зовут"),
     ),
     (_LIKELY, 2, ("this is", "i am", "i'm", "it's", "speaking", "behalf", "soy", "suis", "ich bin", "sou", "sono")),
+    (_PERSON, 2, (" ",)),
     (_GREETING, 1, (",", "!", ":", "\n")),
     (_SIGNED, 1, ("\n",)),
 )
@@ -74,7 +83,7 @@ def name_end(text: str, start: int, end: int, *, least: int) -> int | None:
     reached = None
     for found in re.finditer(_WORD, text[start:end]):
         word = found[0].rstrip(".").removesuffix("'s").removesuffix("’s")
-        if is_kept(word) and not (word[0].isupper() and n_names and not _is_title(word)):
+        if is_kept(word):
             continue
         if word[0].islower() or word.casefold() in NOT_NAMES:
             break
@@ -83,5 +92,7 @@ def name_end(text: str, start: int, end: int, *, least: int) -> int | None:
     return reached if n_names >= least else None
 
 
-def _is_title(word: str) -> bool:
-    return len(word) > 1
+def looks_like_name(text: str) -> bool:
+    """Says whether a text is a name of two words or more and nothing else."""
+    bare = text.strip()
+    return _WHOLE.fullmatch(bare) is not None and name_end(bare, 0, len(bare), least=2) == len(bare)

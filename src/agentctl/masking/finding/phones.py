@@ -15,7 +15,8 @@ _WITH_COUNTRY = re.compile(r"(?<![\w+])(?:\+|00)[1-9](?:[ ().\-/\u00a0\u2010-\u2
 _WITHOUT = re.compile(r"(?<![\w.,@#/+:-])\(?[0-9](?:[ ().\-/]{0,2}[0-9]){6,12}(?![\w@]|[-.:/][0-9]|,[0-9])")
 _WORDS = re.compile(
     r"phone|mobile|\bcell|\btel\b|\btel[.:]|telef|téléf|telegram|whatsapp|\bsms\b|\bcall\b|calling|called|caller"
-    r"|\bring\b|\btext me|reach (?:me|us)|contact|handy|móvil|movil|celular|portable|numéro|cellulare|फोन"
+    r"|\b(?:my|his|her|our|new|wrong) number\b"
+    r"|\bring\b|\btext\b|reach (?:me|us)|contact|handy|móvil|movil|celular|portable|numéro|cellulare|फोन"
     r"|मोबाइल|电话|電話",
     re.IGNORECASE,
 )

@@ -8,9 +8,10 @@ from typing import Final
 from agentctl.masking.keys import Key
 from agentctl.masking.tokens.draws import Draws, shuffled
 from agentctl.masking.tokens.shapes import LETTERS, in_case_of, other_digits, spoken
+from agentctl.masking.words import LETTERS as LETTERS_OF_WORDS
 from agentctl.masking.words import listed
 
-PART = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+PART = re.compile(rf"{LETTERS_OF_WORDS}(?:['’]{LETTERS_OF_WORDS})*")
 """A part of a name: letters, with an apostrophe inside."""
 DIGITS = re.compile(r"[0-9]+")
 

@@ -8,9 +8,9 @@ from typing import Final
 from agentctl.masking.keys import Key
 from agentctl.masking.tokens.draws import Draws
 from agentctl.masking.tokens.shapes import other_digits, spoken
-from agentctl.masking.words import listed
+from agentctl.masking.words import LETTERS, listed
 
-WORD = re.compile(r"[^\W\d_]+|[0-9]+")
+WORD = re.compile(rf"{LETTERS}|[0-9]+")
 KEPT: Final = listed(
     """
     street st road rd avenue ave av lane ln drive dr court ct square sq place pl boulevard blvd way close highway hwy
