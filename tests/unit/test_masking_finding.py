@@ -66,6 +66,20 @@ def test_a_name_counts_only_inside_a_person() -> None:
     assert (out["product"], out["tool"], out["user"]) == (value["product"], value["tool"], value["user"])
 
 
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        ({"full_name": "प्रिया शर्मा", "text": "नमस्ते प्रिया, शर्मा जी"}, ("प्रिया", "शर्मा")),
+        ({"姓名": "山田 太郎", "text": "山田さん、山田太郎様"}, ("山田", "太郎")),
+        ({"full_name": "José Núñez", "text": "jose\u0301 NÚÑEZ"}, ("José", "jose", "NÚÑEZ")),
+        ({"имя": "Лев Толстой", "text": "Толстой пишет: лев толстой"}, ("Толстой", "толстой", "Лев")),
+    ],
+)
+def test_names_of_every_script_are_masked_where_they_stand_again(value: object, left: tuple[str, ...]) -> None:
+    out = repr(masked(value))
+    assert not any(text in out for text in left), out
+
+
 def test_a_path_of_a_rule_is_compared_from_its_end() -> None:
     fields = Fields(MaskSettings(fields=(FieldRule("order.notes", "other"), FieldRule("*_ref", "national_id"))))
     order = fields.inside(fields.inside(ROOT, "Order"), "Notes")
@@ -112,6 +126,8 @@ def test_what_is_nobodys_is_left_alone(value: object) -> None:
             {"name": 1, "birth_date": 1, "address": 1},
         ),
         ("Name: Widget, size: 12", {}),
+        ("where email='zoe@quill.net' and name = 'Zoe Quill'", {"name": 1, "email": 1}),
+        ("<customer><name>Zoe Quill</name><dob>1988-03-04</dob></customer>", {"name": 1, "birth_date": 1}),
         ("street = 12 Mill Lane; zip = 90210", {"address": 2}),
         ("password: hunter2, auth: required, total_tokens: 1204", {"secret": 1}),
     ],

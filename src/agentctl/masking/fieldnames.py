@@ -96,6 +96,7 @@ _CARDS: Final = listed(
     numerocarta numerodocartao
     """
 )
+_CARD_CODES: Final = listed("cvv cvv2 cvc cvc2 cardcode cardsecuritycode")
 _IBANS: Final = listed("iban ibannumber bankiban accountiban")
 _NATIONAL_IDS: Final = listed(
     """
@@ -125,6 +126,7 @@ BY_END: Final[Mapping[str, MaskKind]] = MappingProxyType(
         **dict.fromkeys(_NATIONAL_IDS, "national_id"),
         **dict.fromkeys(_EMAILS, "email"),
         **dict.fromkeys(_IPS, "ip"),
+        **dict.fromkeys(_CARD_CODES, "other"),
     }
 )
 """Names of fields, by what their values are."""

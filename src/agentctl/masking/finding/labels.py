@@ -18,10 +18,12 @@ from agentctl.masking.plausible import is_plausible
 from agentctl.masking.tokens.dates import WRITTEN
 from agentctl.records.masking import MaskKind
 
-_SEPARATOR = re.compile(r"(?P<quote>[\"'`]?)[*_]{0,2}[ ]?(?::|=>?|\|)[ ]?[*_]{0,2}(?P<open>[\"'`]?)[ ]?(?=[^\s])")
+_SEPARATOR = re.compile(r"(?P<quote>[\"'`]?)[*_]{0,2}[ ]?(?::|=>?|\||>)[ ]?[*_]{0,2}(?P<open>[\"'`]?)[ ]?(?=[^\s])")
 _OF_PERSONS: Final = frozenset({"birth_date", "email", "phone", "national_id", "address"})
 """Kinds whose labels make a person of what is called by a name beside them."""
 _LONGEST_LABEL: Final = 40
+_JOINS: Final = frozenset({"and", "or", "where", "set", "with", "the", "my", "your", "his", "her"})
+"""Words before a label that are no part of it."""
 _MOST_LABEL_WORDS: Final = 5
 _LINE = re.compile(r"[^\n|;{}<>\[\]]{1,160}")
 _WORD = re.compile(r"[^\s,;|{}\[\]<>\"'`]+")
@@ -34,7 +36,7 @@ _BREAK = re.compile(r"[\n,;|{}()\[\]<>\"'`:=*]|\. ")
 
 def labelled_in(text: str, name: str) -> Iterator[Hit]:
     """Finds values after labels."""
-    if ":" not in text and "=" not in text and "|" not in text:
+    if not any(sign in text for sign in ":=|>"):
         return
     labels = [(found, _label_before(text, found.start())) for found in _SEPARATOR.finditer(text)]
     kinds = [_kind_of(label) for _, label in labels]
@@ -52,7 +54,9 @@ def _label_before(text: str, end: int) -> tuple[str, ...]:
     """Returns the words between the last break and a separator."""
     before = text[max(0, end - _LONGEST_LABEL) : end]
     breaks = [found.end() for found in _BREAK.finditer(before)]
-    return words_of(before[breaks[-1] if breaks else 0 :])
+    words = words_of(before[breaks[-1] if breaks else 0 :])
+    joins = [number for number, word in enumerate(words, 1) if word in _JOINS]
+    return words[joins[-1] if joins else 0 :]
 
 
 def _kind_of(label: tuple[str, ...]) -> MaskKind | None:
