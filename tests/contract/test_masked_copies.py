@@ -15,6 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
+from agentctl.codec.values import decode
 from agentctl.errors import Refused, StoreError
 from agentctl.masking.keys import Key
 from agentctl.masking.masker import Masker
@@ -33,6 +34,7 @@ from tests.catalog import config_of
 from tests.support import customers, personal
 from tests.support.customers import ASKING, FAILED, PLANTED, found_in, stored_bytes
 from tests.support.postgres import new_database
+from tests.support.server_stub import server_stub, task
 from tests.support.stored import is_postgres
 from tests.support.stores import saver_at
 
@@ -293,3 +295,24 @@ def test_what_nobody_can_read_is_refused_by_name(sources: dict[str, str], target
     with pytest.raises(Refused, match=r"cannot be masked: .*pickle"):
         copied(masking(pickled), targets["sqlite"], ASKING)
     assert not Path(targets["sqlite"]).exists()
+
+
+def test_what_a_server_states_is_masked_before_rows_are_made_of_it(targets: dict[str, str]) -> None:
+    with server_stub() as stub:
+        thread = stub.thread("letters", 2)
+        for place, one in enumerate(reversed(stub.states[thread, ""])):
+            one["values"]["customer"] = {"full_name": customers.NAME, "email": customers.EMAIL}
+            one["values"]["messages"][0]["content"] = f"I am {customers.NAME}, {customers.EMAIL}."
+            if place == 1:
+                asked = {"value": {"question": f"Write to {customers.EMAIL}?"}, "id": "q1"}
+                one["tasks"] = [task(1, "ask") | {"interrupts": [asked]}]
+                one["next"], one["interrupts"] = ["ask"], [asked]
+        report = copied(masking(stub.url), targets["sqlite"], thread)
+    assert report.verified
+    assert found_in(stored_bytes(targets["sqlite"])) == set()
+    with closing(open_reader(targets["sqlite"])) as made:
+        question = next(write for write in made.writes(thread, "") if write.channel == "__interrupt__")
+        (state,) = made.stored(thread, "", [made.rows(thread)[0].id], channels=["customer"])
+    assert question.value is not None
+    email = str(decode(state.values["customer"])["email"])  # type: ignore[index]
+    assert email.endswith("example.com") and email in str(decode(question.value))

@@ -61,6 +61,20 @@ def test_stock_langgraph_reads_a_copy_as_the_server_states_it(
         assert read == [_state(one) for one in client.threads.get_history(thread_id(name), limit=1000)], name
 
 
+def test_a_masked_copy_in_which_nothing_is_personal_is_as_the_server_states_it(
+    own_server: AgentServer, client: SyncLangGraphClient, tmp_path: Path
+) -> None:
+    debug = str(tmp_path / "debug.sqlite")
+    for name in ("fan", "asking", "delta"):
+        words = ("--store", own_server.url, "--to", debug, "--debug-store", debug, "--as", name)
+        copied = run_cli("copy", thread_id(name), *words, "--only", "all", "--mask", "--json")
+        assert copied.code == 0 and copied.json["verified"] and copied.json["masked"], copied.out
+        with stock_saver(debug) as saver:
+            bound = GRAPH_OF[name].copy(update={"checkpointer": saver})
+            read = [_snapshot(one) for one in bound.get_state_history({"configurable": {"thread_id": name}})]
+        assert read == [_state(one) for one in client.threads.get_history(thread_id(name), limit=1000)], name
+
+
 def test_subgraphs_are_copied_with_their_own_questions(
     own_server: AgentServer, client: SyncLangGraphClient, tmp_path: Path
 ) -> None:
