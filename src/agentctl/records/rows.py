@@ -19,8 +19,9 @@ NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """Task id of writes that belong to no task: input of a resume, Command updates."""
 
 _UUID_EPOCH = datetime(1582, 10, 15, tzinfo=UTC)
-_is_uuid6 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-6[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.IGNORECASE).fullmatch
-"""Long lists have no time for UUID objects."""
+_HEX = "[0-9a-fA-F]"
+_is_uuid6 = re.compile(f"{_HEX}{{8}}-{_HEX}{{4}}-6{_HEX}{{3}}-[89abAB]{_HEX}{{3}}-{_HEX}{{12}}").fullmatch
+"""Long lists have no time for UUID objects, nor for a pattern that ignores case: it takes twice as long."""
 
 
 def id_time(checkpoint_id: str) -> datetime | None:
@@ -30,7 +31,7 @@ def id_time(checkpoint_id: str) -> datetime | None:
     """
     if _is_uuid6(checkpoint_id) is None:
         return None
-    ticks = int(checkpoint_id[:8] + checkpoint_id[9:13] + checkpoint_id[15:18], 16)
+    ticks = int(f"{checkpoint_id[:8]}{checkpoint_id[9:13]}{checkpoint_id[15:18]}", 16)
     return _UUID_EPOCH + timedelta(0, 0, ticks // 10)
 
 

@@ -27,9 +27,8 @@ def write_rows(ns: str, records: Iterable[tuple[Any, ...]]) -> list[WriteRow]:
         ns: Their namespace.
         records: (checkpoint id, task path, task id, idx, channel, type, value, bytes).
     """
-    new = tuple.__new__  # what a named tuple calls in the end; the call before it takes longer than this one
     return [
-        new(
+        _new(
             WriteRow,
             (ns, id_, task, path, idx, channel, None if value is None else stored_value(type_, value), n_bytes or 0),
         )
@@ -40,10 +39,12 @@ def write_rows(ns: str, records: Iterable[tuple[Any, ...]]) -> list[WriteRow]:
 def stored_value(type_: str | None, data: str | bytes | memoryview | None) -> Stored:
     """Returns a value with its type tag. LangGraph.js has stored text where Python stores bytes."""
     if type(data) is bytes:
-        return Stored(type_ or "", data)
+        return _new(Stored, (type_ or "", data))
     return Stored(type_ or "", data.encode() if isinstance(data, str) else bytes(data or b""))
 
 
+_new = tuple.__new__
+"""What a named tuple calls in the end; the call before it takes longer than this one."""
 _first_four = itemgetter(0, 1, 2, 3)
 write_order = attrgetter("checkpoint_id", "task_path", "task_id", "idx")
 """The sort key of `Reader.writes`; a store has task paths for all writes or for none.

@@ -162,6 +162,9 @@ def _rows(reader: Reader, thread: str, page: _Page) -> Iterator[HistoryRow]:
     for ns, tree in page.trees.items():
         ids = [checkpoint_id for name, checkpoint_id in page.listed if name == ns]
         by_ns[ns] = _namespace_rows(reader, thread, ns, tree, ids, page.notes)
+    if len(by_ns) == 1:
+        yield from by_ns[page.main]
+        return
     found = (next(by_ns[ns], None) for ns, _ in page.listed)
     yield from (row for row in found if row is not None)
 

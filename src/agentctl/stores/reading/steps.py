@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 AS_NODE: Final = "agentctl_as_node"
 """Metadata in which our own forks keep the node they were written as."""
 
-_IDS_PER_READ: Final = 250
+_IDS_PER_READ: Final = 400
 
 
 class Step(NamedTuple):
