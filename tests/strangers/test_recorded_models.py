@@ -75,7 +75,16 @@ def test_people_are_told_that_no_model_ran_and_what_stopped_a_run(project: Proje
     check = ("--check", "reply contains refunded", "-n", "2")
     told = run_cli("diagnose", "t@root", *check, *where, cwd=project.folder, terminal=True, width=200)
     assert "model: none ran, its answers are the recorded ones" in told.out
+    assert "--model recorded" in told.out.partition("next")[2]
     assert project.world() == []
+
+
+def test_a_run_that_goes_on_has_no_recorded_answers(project: Project) -> None:
+    (project.folder / "input.json").write_text('{"messages": [["human", "hello"]]}', "utf-8")
+    given = ("--thread", "new", "--input", "input.json", "--model", "recorded", "--json")
+    done = run_cli("run", project.spec("nested"), *given, cwd=project.folder)
+    assert done.code == 2, done.out
+    assert "--model recorded answers what a thread asked already" in done.json["error"]["message"]
 
 
 KEYED = """

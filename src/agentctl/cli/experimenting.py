@@ -207,6 +207,8 @@ def kept_options(options: RunOptions) -> list[str]:
             words += [flag, value]
     if options.graph:
         words += ["--graph", options.graph]
+    if options.model:
+        words += ["--model", options.model]
     if options.isolation:
         words += ["--isolation", options.isolation]
     return words

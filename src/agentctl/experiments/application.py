@@ -35,6 +35,7 @@ def loaded_application(
     *,
     tools: str | None,
     live: str | None = None,
+    recorded: bool = False,
     configurable: Mapping[str, object],
     env: Mapping[str, str],
 ) -> Iterator[Application]:
@@ -45,11 +46,13 @@ def loaded_application(
         settings: What a person chose.
         tools: The registry that the graph is built on, or None.
         live: The registry that live reads run, or None.
+        recorded: Whether recorded answers may stand for its models.
         configurable: Configuration, for a graph that is a function of it.
         env: Environment variables for the graph.
 
     Raises:
-        UsageError: a context is missing, or a model is given to a graph that takes none.
+        UsageError: a context is missing, a model is given to a graph that takes none, or recorded answers are asked
+            for where nothing is recorded.
         NotFound: no such file or attribute.
         GraphFailed: importing or building it raised.
     """
@@ -58,6 +61,11 @@ def loaded_application(
     from agentctl.sandbox.registries import load_registry
     from agentctl.sandbox.specs import parse_spec
 
+    if source.runs_no_model and not recorded:
+        raise UsageError(
+            "--model recorded answers what a thread asked already: a run that goes on asks something new",
+            hint="replay, fork or diagnose a thread with it; or name a model: --model PROVIDER:NAME",
+        )
     with ExitStack() as stack:
         env = {**(unused_keys(os.environ) if source.runs_no_model else {}), **env}
         stack.enter_context(environment(env))

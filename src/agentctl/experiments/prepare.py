@@ -68,6 +68,7 @@ def prepared(
         settings,
         tools=graph.sandbox,
         live=graph.production if settings.live_reads else None,
+        recorded=True,
         configurable={**recorded_configurable(metadata), **settings.configurable},
         env=settings.env,
     ) as app:
