@@ -119,6 +119,18 @@ def test_the_plan_says_whether_the_prompts_are_masked(project: Project) -> None:
     assert "prompts masked" in again.err, "the thread is a masked copy"
 
 
+def test_a_masked_thread_stays_one_when_it_goes_on(project: Project) -> None:
+    workflow = {"letters": {"graph": GRAPH[1], "sandbox": f"{customers.__file__}:sandbox"}}
+    config = yaml.safe_load((project.folder / "agentctl.yaml").read_text("utf-8"))
+    (project.folder / "agentctl.yaml").write_text(yaml.safe_dump(config | {"workflows": workflow}), "utf-8")
+    project.told("copy", f"{ASKING}@interrupt", "--mask", "--only", "point", "--as", "waiting")
+    ran = project("run", "letters", "--thread", "debug::waiting")
+    assert ran.code == 0, ran.err
+    assert "prompts masked" in ran.err
+    head = project("show", "debug::waiting", "--json").json
+    assert head["metadata"]["agentctl_masked"] == "true" and head["next"] == []
+
+
 def test_a_profile_that_is_always_masked_needs_no_option(project: Project) -> None:
     assert project.told("copy", f"vault::{ASKING}")["masked"]
     assert project.left() == set()

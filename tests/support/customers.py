@@ -26,6 +26,7 @@ from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
+from agentctl.sandbox.registry import ToolRegistry
 from tests.catalog import config_of
 from tests.support.stored import is_postgres
 from tests.support.stores import stores_at
@@ -144,6 +145,11 @@ def build_graph() -> Any:
 
 
 graph = build_graph().compile()
+
+
+def sandbox() -> ToolRegistry:
+    """Tools of experiments, which need none: what was looked up is recorded."""
+    return ToolRegistry()
 
 
 def seed(url: str) -> None:

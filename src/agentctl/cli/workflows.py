@@ -18,7 +18,7 @@ from agentctl.config.profiles import DEBUG
 from agentctl.config.stores import StoreChoice
 from agentctl.config.workflows import GraphChoice
 from agentctl.errors import NotFound, UsageError
-from agentctl.records.copies import Place, command
+from agentctl.records.copies import MASKED, Place, command
 from agentctl.records.runs import Plan, RunReport, SideEffects, ToolCallReport, WorkflowReport
 from agentctl.records.streams import StreamEvent
 from agentctl.render import workflow_runs as rendering
@@ -172,7 +172,13 @@ class Following:
         recorded = thread_configurable(self.metadata)
         own = {key: value for key, value in recorded.items() if self.workflow.metadata.get(key) != value}
         configurable = {**own, **self.workflow.configurable}
-        self.plan = plan_workflow(self.workflow, self._place(departure.thread, departure.head), nodes, configurable)
+        self.plan = plan_workflow(
+            self.workflow,
+            self._place(departure.thread, departure.head),
+            nodes,
+            configurable,
+            masked=MASKED in self.metadata,
+        )
 
     @property
     def plan_lines(self) -> list[str]:
@@ -230,8 +236,7 @@ class Following:
         if departure.is_new:
             add_threads(self.case, [place], kind=self.verb, now=self.env.now())
             return {CASE: self.case.name}
-        made_for = self.metadata.get(CASE)
-        return {CASE: made_for} if isinstance(made_for, str) else {}
+        return {key: mark for key in (CASE, MASKED) if isinstance(mark := self.metadata.get(key), str)}
 
     def _open_case(self, place: Place) -> Case:
         """Returns the case of `--case`, else the open one that the thread was made for, else the thread's own."""

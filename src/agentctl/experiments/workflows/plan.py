@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 REAL: Final = "the real tool"
 
 
-def plan_workflow(workflow: Workflow, place: Place, nodes: tuple[str, ...], configurable: Mapping[str, object]) -> Plan:
+def plan_workflow(
+    workflow: Workflow,
+    place: Place,
+    nodes: tuple[str, ...],
+    configurable: Mapping[str, object],
+    *,
+    masked: bool = False,
+) -> Plan:
     """Returns the plan of a run.
 
     Args:
@@ -25,6 +32,7 @@ def plan_workflow(workflow: Workflow, place: Place, nodes: tuple[str, ...], conf
         place: The thread, with its head where it has one.
         nodes: The nodes that start first; what follows is up to the graph.
         configurable: Configuration in force, the recorded one included.
+        masked: Whether the thread is a masked copy, or was made from one.
     """
     from agentctl.sandbox.walk import walk
 
@@ -37,7 +45,7 @@ def plan_workflow(workflow: Workflow, place: Place, nodes: tuple[str, ...], conf
         interrupts=tuple(_breakpoints(workflow)),
         configurable=configurable,
         model=", ".join(found.models) or "none found",
-        masked=False,
+        masked=masked,
         graph=workflow.name,
         isolation="none: tools are real" if workflow.tools == PRODUCTION else "in-process gate",
     )
