@@ -6,7 +6,7 @@ A work can be handed to another process and its answer handed back.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Final, Protocol, TypeVar
 
 from agentctl.experiments.diagnose import diagnose
 from agentctl.experiments.experiment import Experiment, Target
@@ -15,6 +15,9 @@ from agentctl.experiments.forking.forms import Forms
 from agentctl.experiments.replay import replay
 from agentctl.records.runs import DiagnoseReport, ForkReport, ReplayReport
 from agentctl.records.views import View
+
+MAX_RUNS: Final = 1000
+"""How many runs of a kind one command may make."""
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)

@@ -11,7 +11,7 @@ import pickle
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -29,7 +29,7 @@ from agentctl.experiments.isolated.served_reader import ServedReader
 from agentctl.experiments.isolated.wire import Forged, decoded
 from agentctl.experiments.prepare import refuse_same_store
 from agentctl.experiments.runs.debug_threads import Kind
-from agentctl.experiments.works import R, Work
+from agentctl.experiments.works import MAX_RUNS, R, Work
 from agentctl.sandbox.isolation.confinement import Confinement, offered
 from agentctl.sandbox.isolation.environment import reduced
 from agentctl.sandbox.isolation.proxy import Proxy, proxy
@@ -39,6 +39,9 @@ from agentctl.stores.copying.stated_rows import as_rows
 
 GRACE_S: Final = 15.0
 """How long beyond `--timeout` a child may say nothing before it is taken for hung."""
+
+ENDED_S: Final = 1.0
+"""How long a child may take to end once it has handed its report over."""
 
 MAX_TOLD: Final = 20
 """How many different attempts to reach the outside are told."""
@@ -79,19 +82,22 @@ class Apart:
             Refused: it said what no child says.
         """
         try:
-            done = self._hear_out(work)
-        except KeyboardInterrupt:
-            self._child.interrupt()
-            raise
-        except Forged as error:
-            raise Refused(
-                f"the process of the experiment sent what no experiment sends, and was ended: {error}",
-                hint="code that the graph loads tampers with agentctl; look at what it imports",
-            ) from None
-        finally:
+            report = self._hear_out(work)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                self._child.interrupt()
             self._child.end()
-            bring_home(self._child.folders.scratch, self._names, self._given.debug.writer)
-        return done
+            with suppress(AgentctlError):
+                self._bring_home()
+            if isinstance(error, Forged):
+                raise _forged(error) from None
+            raise
+        self._child.end(patience_s=ENDED_S)
+        self._bring_home()
+        return report
+
+    def _bring_home(self) -> None:
+        bring_home(self._child.folders.scratch, self._names, self._given.debug.writer)
 
     def _hear_out(self, work: Work[R]) -> R:
         """Talks to the child until its work is done."""
@@ -155,6 +161,8 @@ class Apart:
             return messages.as_failed(error)
 
     def _give_names(self, kind: Kind, n: int) -> object:
+        if not 0 < n <= MAX_RUNS or len(self._names) + n > 2 * MAX_RUNS:
+            raise Forged("names for more threads than a command makes")
         debug = self._given.debug
         try:
             names = take_names(debug.writer, self._take, self._given.target.thread, kind, n)
@@ -198,7 +206,7 @@ class Apart:
 
 @contextmanager
 def apart(
-    given: Given, isolation: Isolation, hearing: Hearing, *, environ: Mapping[str, str], grace_s: float = GRACE_S
+    given: Given, isolation: Isolation, hearing: Hearing, *, environ: Mapping[str, str], grace_s: float | None = None
 ) -> Iterator[Apart]:
     """Gives the bench in a process of its own, which runs for the time of the block.
 
@@ -207,7 +215,7 @@ def apart(
         isolation: What a person chose for the process.
         hearing: Who hears what happens.
         environ: The command's environment.
-        grace_s: How long beyond the limit of the runs the process may say nothing.
+        grace_s: How long beyond the limit of the runs the process may say nothing; None for GRACE_S.
 
     Raises:
         Refused: `strict` is asked for where the kernel does not hold, or the debug store is the source itself.
@@ -231,13 +239,20 @@ def apart(
         variables = reduced(environ, allow=allowed, given=via.variables if via else {})
         child = stack.enter_context(started(folders, confinement, variables, hearing.output))
         take = stack.enter_context(name_locks(given.debug.url))
-        yield Apart(child, via, given, take, hearing, grace_s)
+        yield Apart(child, via, given, take, hearing, GRACE_S if grace_s is None else grace_s)
 
 
 def is_encrypted_at(source: Reader, target: Target) -> bool:
     """Returns whether anything of a checkpoint is stored encrypted."""
     stored = next(iter(source.stored(target.thread, target.ns, [target.id])), None)
     return stored is not None and (bool(stored.cipher) or any(map(is_encrypted, stored.values.values())))
+
+
+def _forged(error: Forged) -> Refused:
+    return Refused(
+        f"the process of the experiment sent what no experiment sends, and was ended: {error}",
+        hint="code that the graph loads tampers with agentctl; look at what it imports",
+    )
 
 
 def _ended(code: int) -> GraphFailed:

@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,8 +76,8 @@ def _outcome(asking: Asking, held: str, problem: Exception | None, tell_stopped:
                 known.add(what)
                 asking.tell(messages.Stopped(what))
 
-        tell_stopped.append(tell)
         _import_ahead()
+        tell_stopped.append(tell)
         job = asking.hear()
         return _work(job, asking)
     except AgentctlError as error:
@@ -126,9 +127,12 @@ def _work(job: Job, asking: Asking) -> Told:
 
 
 def _import_ahead() -> None:
-    """Imports what every graph needs, while the parent still opens its stores."""
-    import langgraph.checkpoint.sqlite.aio
-    import langgraph.pregel  # noqa: F401
+    """Imports what every graph needs, while the parent still opens its stores.
+
+    Packages that try out sockets when they are imported do it here, before such attempts are told.
+    """
+    for name in ("langgraph.checkpoint.sqlite.aio", "langgraph.pregel", "langsmith.client"):
+        import_module(name)
 
 
 def _end_with_parent(parent: int) -> None:

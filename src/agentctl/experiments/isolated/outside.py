@@ -16,6 +16,9 @@ LEVELS: Final[tuple[Level, ...]] = ("strict", "best", "off")
 VARIABLE: Final = "AGENTCTL_ISOLATION"
 """The level where the command line gives none."""
 
+MODEL_VARIABLE: Final = "AGENTCTL_MODEL"
+"""The `provider:model` of graphs that choose one by themselves; it names no secret."""
+
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
@@ -73,15 +76,15 @@ def outside_of(
         environ: The command's environment.
         given: Values of `--env`; they come before the environment.
     """
-    provider = provider_of(model)
-    if provider is None:
-        return Outside(frozenset(isolation.allow_hosts), frozenset(isolation.allow_env))
     seen = {**environ, **given}
+    provider = provider_of(model or seen.get(MODEL_VARIABLE))
+    if provider is None:
+        return Outside(frozenset(isolation.allow_hosts), frozenset((MODEL_VARIABLE, *isolation.allow_env)))
     bases = [seen[name] for name in provider.bases if seen.get(name)]
     hosts = [_host_of(base) for base in bases] or [HostPort.parse(provider.host)]
     return Outside(
         frozenset((*isolation.allow_hosts, *hosts)),
-        frozenset((*isolation.allow_env, *provider.keys, *provider.bases)),
+        frozenset((MODEL_VARIABLE, *isolation.allow_env, *provider.keys, *provider.bases)),
     )
 
 

@@ -72,10 +72,14 @@ class Child:
             self.process.wait(INTERRUPTED_S)
         self.end()
 
-    def end(self) -> int:
-        """Ends it and whatever it started in its group; returns how it ended."""
+    def end(self, *, patience_s: float = 0.0) -> int:
+        """Ends it and whatever it started in its group; returns how it ended.
+
+        Args:
+            patience_s: How long it may take to end by itself.
+        """
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(0)
+            self.process.wait(patience_s)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         code = self.process.wait()

@@ -14,6 +14,7 @@ from agentctl.stores.sqlite.writer import SqliteWriter
 
 _PART_BYTES = 8 * 1024 * 1024
 _PART_ROWS = 500
+_MAX_UNDERWAY = 1000
 
 
 class ServedReader:
@@ -54,6 +55,8 @@ class ServedReader:
             case messages.AskMemory(prefix):
                 return source.memory(prefix)
             case messages.AskStored(_, ns, ids, channels, value_bytes):
+                if len(self._underway) >= _MAX_UNDERWAY:
+                    raise Forged("more questions at once than an experiment asks")
                 self._n_asked += 1
                 self._underway[self._n_asked] = source.stored(
                     thread, ns, ids, channels=channels, value_bytes=value_bytes

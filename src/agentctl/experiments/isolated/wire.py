@@ -7,7 +7,6 @@ the awaited type alone decides which records are made, and every value is held a
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import json
 import math
@@ -19,6 +18,7 @@ from functools import cache
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from agentctl.codec import jsontext
+from agentctl.codec.jsontext import MAX_DEPTH
 from agentctl.records.absent import ABSENT
 
 T = TypeVar("T")
@@ -27,6 +27,8 @@ MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
 """The most that one message of a child may have."""
 
 Decode = Callable[[Any], Any]
+
+_TOO_DEEP: Final = "(nested too deeply to be shown)"
 
 
 class Forged(ValueError):
@@ -62,11 +64,13 @@ def decoded(type_: type[T], value: object) -> T:
     decode = _decoder(cast("Any", type_))
     try:
         return cast("T", decode(value))
-    except (TypeError, KeyError, OverflowError, RecursionError, binascii.Error) as error:
+    except Forged:
+        raise
+    except (TypeError, KeyError, ValueError, OverflowError, RecursionError) as error:
         raise Forged(f"not a {type_.__name__}: {error}") from None
 
 
-def _encoded(value: object) -> object:
+def _encoded(value: object, left: int = MAX_DEPTH) -> object:
     """Returns a value by its own type: records as objects, all else with a tag where JSON has no such thing."""
     if value is None or isinstance(value, str | bool):
         return value
@@ -76,31 +80,35 @@ def _encoded(value: object) -> object:
         return float(value) if math.isfinite(value) else {"$": "float", "v": str(value)}
     if isinstance(value, bytes | bytearray | memoryview):
         return {"$": "bytes", "v": base64.b64encode(bytes(value)).decode("ascii")}
+    if left == 0:
+        return _TOO_DEEP
     if value is ABSENT:
         return {"$": "absent"}
     if isinstance(value, Mapping):
-        return {"$": "map", "v": [[_encoded(key), _encoded(item)] for key, item in value.items()]}
+        return {"$": "map", "v": [[_encoded(key, left - 1), _encoded(item, left - 1)] for key, item in value.items()]}
     if isinstance(value, tuple):
-        return {"$": "tuple", "v": [_encoded(item) for item in value]}
+        return {"$": "tuple", "v": [_encoded(item, left - 1) for item in value]}
     if isinstance(value, list):
-        return [_encoded(item) for item in value]
+        return [_encoded(item, left - 1) for item in value]
     if isinstance(value, set | frozenset):
-        return {"$": "set", "v": [_encoded(item) for item in sorted(value, key=repr)]}
+        return {"$": "set", "v": [_encoded(item, left - 1) for item in sorted(value, key=repr)]}
     if isinstance(value, datetime) and value.tzinfo is not None:
         return {"$": "time", "v": value.astimezone(UTC).isoformat()}
     if dataclasses.is_dataclass(value) and type(value).__module__.startswith("agentctl."):
-        return {field.name: _encoded(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    return _encoded(jsontext.jsonable(value))
+        return {field.name: _encoded(getattr(value, field.name), left - 1) for field in dataclasses.fields(value)}
+    return _encoded(jsontext.jsonable(value), left - 1)
 
 
-def _inert(value: Any) -> object:
+def _inert(value: Any, left: int = MAX_DEPTH + 1) -> object:
     """Returns what a tagged value stands for. A record where any value may stand is the mapping of its fields."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
+    if left == 0:
+        raise Forged("a value that nests too deeply")
     if isinstance(value, list):
-        return [_inert(item) for item in value]
+        return [_inert(item, left - 1) for item in value]
     if "$" not in value:
-        return {name: _inert(item) for name, item in value.items()}
+        return {name: _inert(item, left - 1) for name, item in value.items()}
     content = value.get("v")
     match value["$"]:
         case "int" if isinstance(content, str):
@@ -112,11 +120,11 @@ def _inert(value: Any) -> object:
         case "absent":
             return ABSENT
         case "map" if isinstance(content, list):
-            return {_inert(key): _inert(item) for key, item in content}
+            return {_inert(key, left - 1): _inert(item, left - 1) for key, item in content}
         case "tuple" if isinstance(content, list):
-            return tuple(_inert(item) for item in content)
+            return tuple(_inert(item, left - 1) for item in content)
         case "set" if isinstance(content, list):
-            return frozenset(_inert(item) for item in content)
+            return frozenset(_inert(item, left - 1) for item in content)
         case "time" if isinstance(content, str):
             return datetime.fromisoformat(content)
     raise Forged("a value with a tag that there is not")
