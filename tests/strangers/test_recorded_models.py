@@ -71,6 +71,8 @@ def test_people_are_told_that_no_model_ran_and_what_stopped_a_run(project: Proje
     form = ("--patch", 'lookup_order:status="delivered"')
     told = run_cli("fork", "t", *form, *where, cwd=project.folder, terminal=True, width=200)
     assert "the result of lookup_order, is not as recorded" in told.out
+    narrow = run_cli("fork", "t", *form, *where, cwd=project.folder, terminal=True, width=80)
+    assert "lookup_order, is not as recorded" in " ".join(narrow.out.split())
     assert "answer it with --model PROVIDER:NAME" in told.out
     check = ("--check", "reply contains refunded", "-n", "2")
     told = run_cli("diagnose", "t@root", *check, *where, cwd=project.folder, terminal=True, width=200)

@@ -141,8 +141,11 @@ def run_lines(group: RunGroup, width: int) -> Iterable[RenderableType]:
     for (label, text, style, way_on, memory), runs in sorted(alike.items(), key=lambda each: -len(each[1])):
         times = f"{len(runs)}x " if len(group.runs) > 1 else ""
         asked = [line for question in runs[0].interrupts for line in _question_lines(question.get("value"))]
-        for i, line in enumerate(asked if label == ASKS and asked else [text]):
-            yield _row("" if i else label, cut(line if i else times + line, max(width - LABEL, 24)), style)
+        if runs[0].status == "blocked" and runs[0].error:
+            yield _row(label, times + text, style, width=width)
+        else:
+            for i, line in enumerate(asked if label == ASKS and asked else [text]):
+                yield _row("" if i else label, cut(line if i else times + line, max(width - LABEL, 24)), style)
         if way_on:
             yield _row("", way_on)
         if memory:
