@@ -8,20 +8,21 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from agentctl.config.debug import make_private_folder
-from agentctl.errors import StoreError
+from agentctl.errors import ConfigError, StoreError
 from agentctl.masking.keys import Key, key_of, key_text, new_key
 
-_OTHERS = 0o077
+_OTHERS: Final = 0o077
+_MOST_BYTES: Final = 4096
 
 
 def read_key(file: Path) -> Key | None:
     """Returns the key in a file, None where there is no file.
 
     Raises:
-        StoreError: It cannot be read, is a link, or others may read it.
-        ConfigError: What is in it is no key.
+        StoreError: It cannot be read, is a link, others may read it, or what is in it is no key.
     """
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -29,13 +30,17 @@ def read_key(file: Path) -> Key | None:
         return None
     except OSError as error:
         raise _unusable(file, error.strerror or str(error)) from error
-    with os.fdopen(handle, "rb") as opened:
+    try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
             raise _unusable(file, "it is no file")
         if mode & _OTHERS:
             raise _unusable(file, "others may read it", hint=f"chmod 600 {file}")
-        return key_of(opened.read().decode("ascii", "replace"))
+        return key_of(os.read(handle, _MOST_BYTES).decode("ascii", "replace"))
+    except ConfigError as error:
+        raise _unusable(file, error.message) from error
+    finally:
+        os.close(handle)
 
 
 def kept_key(file: Path, random_bytes: Callable[[int], bytes]) -> Key:
@@ -43,7 +48,6 @@ def kept_key(file: Path, random_bytes: Callable[[int], bytes]) -> Key:
 
     Raises:
         StoreError: It cannot be read or made.
-        ConfigError: What is in it is no key.
     """
     return read_key(file) or _make(file, random_bytes) or kept_key(file, random_bytes)
 
