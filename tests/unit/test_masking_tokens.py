@@ -171,6 +171,13 @@ def test_a_part_of_a_name_is_the_same_word_in_every_name_and_case() -> None:
     assert make.of("name", "Dr. Ana M. de Souza").endswith(f" de {last}")
 
 
+def test_single_letters_stay_different_in_every_script() -> None:
+    make = tokens()
+    made = [make.of("name", letter) for letter in "AMÉ李王Л"]
+
+    assert len(set(made)) == len(made) and [len(token) for token in made[:2]] == [1, 1]
+
+
 def test_an_address_is_masked_line_by_line_with_its_punctuation() -> None:
     make = tokens()
     whole = make.of("address", "12 Mill Lane, Flat 3\nLeeds LS1 4AP")

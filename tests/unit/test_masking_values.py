@@ -8,6 +8,7 @@ import math
 import struct
 import uuid
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -343,6 +344,26 @@ def test_what_cannot_be_read_is_an_error_and_never_passes(
     for method in (masker().stored, masker().learn):
         with pytest.raises(DecodeError, match=said):
             method(stored, STATE)
+
+
+def test_python_values_that_are_nested_too_deeply_are_an_error() -> None:
+    value: list[object] = []
+    for _ in range(5_000):
+        value = [value]
+    one = masker()
+    for method in (one.plain, one.learn_plain):
+        with pytest.raises(DecodeError, match="deeply"):
+            method(value, STATE)
+    assert one.plain({"email": MAIL}, STATE) != {"email": MAIL}
+
+
+def test_threads_that_mask_with_one_masker_count_every_value_once() -> None:
+    one = masker()
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda n: one.plain({"email": f"ana{n % 5}@acme.com"}, STATE), range(200)))
+
+    assert len({repr(value) for value in made}) == 5
+    assert one.report().counts == {"email": 200}
 
 
 def test_rules_of_a_configuration_come_first_and_never_last() -> None:

@@ -61,6 +61,11 @@ class Tokens:
             token = self._issue("digits", str(abs(number)), self._digits)
         return int(token) if number >= 0 else -int(token)
 
+    @property
+    def n_countries(self) -> int:
+        """How many numbers are remembered with their country."""
+        return len(self._countries)
+
     def remember(self, phone: phones.Phone) -> None:
         """Keeps a number's country for where it is written without one."""
         self._countries.setdefault(phone.national, phone.country)

@@ -40,6 +40,7 @@ class Learned:
 
     def __init__(self) -> None:
         self._phrases: defaultdict[str, set[tuple[tuple[str, ...], MaskKind]]] = defaultdict(set)
+        self._n_phrases = 0
         self._alone: set[str] = set()
         self._exact: dict[str, MaskKind] = {}
         self._dates: set[date] = set()
@@ -47,7 +48,7 @@ class Learned:
     @property
     def n_values(self) -> int:
         """How much was learned; the same number means that nothing came in between."""
-        return sum(map(len, self._phrases.values())) + len(self._alone) + len(self._exact) + len(self._dates)
+        return self._n_phrases + len(self._alone) + len(self._exact) + len(self._dates)
 
     def add(self, kind: MaskKind, text: str) -> None:
         """Keeps a value that is personal."""
@@ -116,7 +117,9 @@ class Learned:
 
     def _add_phrase(self, words: tuple[str, ...], kind: MaskKind) -> None:
         if 0 < len(words) <= _MOST_WORDS and (len(words) > 1 or kind != "name"):
-            self._phrases[words[0]].add((words, kind))
+            known = self._phrases[words[0]]
+            self._n_phrases += (words, kind) not in known
+            known.add((words, kind))
 
     @staticmethod
     def _reaches(text: str, words: list[tuple[int, int, str]], number: int, phrase: tuple[str, ...]) -> int | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
 from typing import Final
 
 from agentctl.codec.encryption import decrypted, is_encrypted, sealed
@@ -40,7 +42,8 @@ class Masker:
         self._tokens = Tokens(key, rules.settings.regions)
         self._replacing = Replacing(rules, key, self._fields, self._tokens, self._learned, self._tally)
         self._learning = Learning(self._fields, self._replacing.texts, self._tokens, self._learned)
-        self._is_clean = True
+        self._is_current = True
+        self._lock = RLock()
 
     def learn(self, stored: Stored, place: ValuePlace) -> None:
         """Remembers what a stored value's fields say is personal, so that it is masked in free text too.
@@ -58,7 +61,11 @@ class Masker:
                 _require_readable(stored)
 
     def learn_plain(self, value: object, place: ValuePlace) -> None:
-        """Remembers what the fields of a JSON-like value say is personal."""
+        """Remembers what the fields of a JSON-like value say is personal.
+
+        Raises:
+            DecodeError: The value is nested too deeply.
+        """
         self._learn(objects.parse(value), place)
 
     def stored(self, stored: Stored, place: ValuePlace) -> Stored:
@@ -70,12 +77,10 @@ class Masker:
             DecodeError: The value cannot be read: damaged, encrypted without a key, a pickle, an unknown form.
         """
         opened = decrypted(stored)
-        try:
+        with self._at_work():
             data = self._masked(opened, self._field(place))
-        except RecursionError as error:
-            raise DecodeError("the value is nested too deeply to be masked") from error
-        changed = data != opened.data
-        self._tally.settle(place, changed=changed)
+            changed = data != opened.data
+            self._tally.settle(place, changed=changed)
         if not changed:
             return stored
         masked = Stored(opened.type, data)
@@ -87,39 +92,52 @@ class Masker:
         return masked if isinstance(masked, Mapping) else metadata
 
     def plain(self, value: object, place: ValuePlace) -> object:
-        """Returns a JSON-like or inert value without personal data: the same object where it has none."""
-        self._begin()
-        changes = self._replacing.changes(objects.parse(value), self._field(place))
-        self._tally.settle(place, changed=bool(changes))
-        return objects.replaced(value, changes) if changes else value
+        """Returns a JSON-like or inert value without personal data: the same object where it has none.
+
+        Raises:
+            DecodeError: The value is nested too deeply.
+        """
+        node = objects.parse(value)
+        with self._at_work():
+            changes = self._replacing.changes(node, self._field(place))
+            self._tally.settle(place, changed=bool(changes))
+            return objects.replaced(value, changes) if changes else value
 
     def text(self, text: str, field: str | None = None) -> str:
         """Returns a text without personal data; `field` is the name of the field that it is the value of."""
-        self._begin()
-        masked = self._replacing.text(text, self._fields.inside(ROOT, field) if field else ROOT)
-        self._tally.settle(_TEXT, changed=masked != text)
-        return masked
+        with self._at_work():
+            masked = self._replacing.text(text, self._fields.inside(ROOT, field) if field else ROOT)
+            self._tally.settle(_TEXT, changed=masked != text)
+            return masked
 
     def report(self) -> MaskReport:
         """Returns what was done since the masker was made."""
-        return self._tally.report(self._key.name)
+        with self._lock:
+            return self._tally.report(self._key.name)
 
     def _field(self, place: ValuePlace) -> Field:
         return self._fields.inside(ROOT, place.name) if place.name else ROOT
 
     def _learn(self, node: Node, place: ValuePlace) -> None:
-        self._is_clean = False
-        self._learning.node(node, self._field(place))
+        with self._at_work():
+            known = self._learned.n_values, self._tokens.n_countries
+            self._learning.node(node, self._field(place))
+            self._is_current = self._is_current and known == (self._learned.n_values, self._tokens.n_countries)
 
-    def _begin(self) -> None:
-        """Answers from before the last learning no longer hold."""
-        self._tally.pending.clear()
-        if not self._is_clean:
-            self._replacing.forget()
-            self._is_clean = True
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """Lets one caller work at a time, without answers from before something was learned."""
+        with self._lock:
+            self._tally.pending.clear()
+            if not self._is_current:
+                self._replacing.forget()
+                self._is_current = True
+            try:
+                yield
+            except RecursionError as error:
+                raise DecodeError("the value is nested too deeply to be masked") from error
 
     def _masked(self, stored: Stored, field: Field) -> bytes:
-        self._begin()
         match stored.type:
             case "msgpack":
                 changes = self._replacing.changes(packed.parse(stored.data), field)

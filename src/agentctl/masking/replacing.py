@@ -78,7 +78,7 @@ class Replacing:
         if not text or field.reading == "nothing":
             return text
         is_json = text[0] in '{["' or (text[0].isspace() and text.lstrip()[:1] in ("{", "["))
-        key = (text, field if is_json else field._replace(path=()))
+        key = (text, field if is_json or "{" in text or "[" in text else field._replace(path=()))
         done = self._done_texts.get(key)
         if done is not None:
             self._tally.pending.extend(done[1])

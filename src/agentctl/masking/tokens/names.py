@@ -30,10 +30,10 @@ _LETTERS_KINDS: Final = 3
 def part_token(part: str, key: Key, attempt: int) -> str:
     """Returns what a part of a name in lower case becomes, in lower case.
 
-    A single letter becomes a letter. Words have 6 to 8 letters, and there are 3.4e5 to 2.4e7 of them.
+    A single Latin letter becomes a letter. Words have 6 to 8 letters, and there are 3.4e5 to 2.4e7 of them.
     """
-    if len(part) == 1:
-        return shuffled(key, "initial", LETTERS).get(part.upper(), "X").lower()
+    if len(part) == 1 and part.upper() in LETTERS:
+        return shuffled(key, "initial", LETTERS)[part.upper()].lower()
     draws = Draws(key, "name", part, attempt)
     return spoken(draws, _LETTERS_LEAST + draws.below(_LETTERS_KINDS))
 
@@ -45,7 +45,7 @@ def is_kept(part: str) -> bool:
 
 def written_as(word: str, written: str) -> str:
     """Returns a part's token in the case that the part is written in."""
-    if len(written) == 1:
+    if len(word) == 1:
         return word.upper() if written.isupper() else word
     return in_case_of(word, written)
 
