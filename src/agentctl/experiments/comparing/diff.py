@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
 from agentctl.codec import jsontext
-from agentctl.codec.messages import message_of, messages_in
+from agentctl.codec.messages import messages_in
 from agentctl.experiments.comparing.values_diff import changes, same
 from agentctl.records.copies import Place
 from agentctl.records.diffs import ABSENT, Change, Diff, MessageDiff, ToolCallDiff
@@ -71,13 +71,12 @@ def diff_tips(left: Tip, right: Tip) -> Diff:
     aligned by id, then by content. Tool calls are those of the unshared messages, aligned by id, then name and order.
     """
     common = _common_ancestor(left.lineage, right.lineage)
-    channels = [channel for channel in {**left.values, **right.values} if _is_messages(left, right, channel)]
+    conversations = _conversations(left, right)
     messages: list[MessageDiff] = []
     calls: list[ToolCallDiff] = []
     n_common = 0
     reply: Change | None = None
-    for channel in channels:
-        ours, theirs = (messages_in(side.values.get(channel)) for side in (left, right))
+    for ours, theirs in conversations.values():
         n_shared = _shared_prefix(ours, theirs)
         n_common += n_shared
         messages += _align(ours[n_shared:], theirs[n_shared:])
@@ -85,8 +84,7 @@ def diff_tips(left: Tip, right: Tip) -> Diff:
         last = final_reply(ours), final_reply(theirs)
         if last[0] != last[1] and reply is None:
             reply = Change("reply", *(ABSENT if text is None else text for text in last))
-    skip = set(channels)
-    state = tuple(changes(_without(left.values, skip), _without(right.values, skip)))
+    state = tuple(changes(_without(left.values, conversations), _without(right.values, conversations)))
     interrupts = tuple(changes(left.interrupts, right.interrupts))
     differing = tuple(entry for entry in messages if entry.side != "both" or entry.changes)
     n_common += len(messages) - len(differing)
@@ -120,15 +118,27 @@ def _common_ancestor(left: Sequence[str], right: Sequence[str]) -> str | None:
     return next((checkpoint for checkpoint in reversed(left) if checkpoint in known), None)
 
 
-def _is_messages(left: Tip, right: Tip, channel: str) -> bool:
-    present = [side.values[channel] for side in (left, right) if side.values.get(channel)]
-    return bool(present) and all(
-        isinstance(value, list) and all(isinstance(item, Mapping) and message_of(item) for item in value)
-        for value in present
-    )
+def _conversations(left: Tip, right: Tip) -> dict[str, tuple[tuple[Message, ...], tuple[Message, ...]]]:
+    """Returns the messages of both sides by channel, for channels that hold messages and nothing else."""
+    found: dict[str, tuple[tuple[Message, ...], tuple[Message, ...]]] = {}
+    for channel in {**left.values, **right.values}:
+        ours, theirs = (_all_messages(side.values.get(channel)) for side in (left, right))
+        if ours is not None and theirs is not None and (ours or theirs):
+            found[channel] = (ours, theirs)
+    return found
 
 
-def _without(values: Mapping[str, object], channels: set[str]) -> dict[str, object]:
+def _all_messages(value: object) -> tuple[Message, ...] | None:
+    """Returns the messages of a value that is a list of them, none for an empty value, else None."""
+    if not value:
+        return ()
+    if not isinstance(value, list):
+        return None
+    found = messages_in(value)
+    return found if len(found) == len(value) else None
+
+
+def _without(values: Mapping[str, object], channels: Collection[str]) -> dict[str, object]:
     return {channel: value for channel, value in values.items() if channel not in channels}
 
 
@@ -158,16 +168,16 @@ def _content_key(message: Message) -> str:
 def _align(left: Sequence[Message], right: Sequence[Message]) -> list[MessageDiff]:
     """Aligns in one pass: each left message takes the next unpassed right one of its id, else of its content."""
     by_id: dict[str, deque[int]] = defaultdict(deque)
-    by_content: dict[str, deque[int]] = defaultdict(deque)
+    by_content: dict[str, deque[int]] | None = None
     for i, message in enumerate(right):
         if message.id:
             by_id[message.id].append(i)
-        by_content[_content_key(message)].append(i)
     aligned: list[MessageDiff] = []
     done = 0
     for message in left:
         match = _next_at(by_id[message.id], done) if message.id else None
         if match is None:
+            by_content = _by_content(right) if by_content is None else by_content
             match = _next_at(by_content[_content_key(message)], done)
         if match is None:
             aligned.append(MessageDiff("left", message, None))
@@ -177,6 +187,13 @@ def _align(left: Sequence[Message], right: Sequence[Message]) -> list[MessageDif
         done = match + 1
     aligned += [MessageDiff("right", None, other) for other in right[done:]]
     return aligned
+
+
+def _by_content(messages: Sequence[Message]) -> dict[str, deque[int]]:
+    places: dict[str, deque[int]] = defaultdict(deque)
+    for i, message in enumerate(messages):
+        places[_content_key(message)].append(i)
+    return places
 
 
 def _next_at(candidates: deque[int], start: int) -> int | None:
