@@ -99,6 +99,15 @@ def test_experiments_leave_nothing_behind_that_was_planted(either: Project) -> N
     assert metadata["agentctl_masked"] == "true"
 
 
+@pytest.mark.parametrize("either", ["postgres"], indirect=True)
+def test_a_process_of_its_own_gets_masked_values_alone(either: Project) -> None:
+    replayed = either.told("replay", CALL, "--mask", *ANSWERED, *GRAPH, "--isolation", "best")
+    (run,) = replayed["runs"]
+    assert run["nodes"] == ["tools", "judge", "ask", "reply"]
+    assert "example.com" in run["reply"]
+    assert either.left() == set()
+
+
 def test_a_masked_thread_takes_the_same_route_to_the_same_verdict(project: Project) -> None:
     plain = project("diagnose", ASKING, *OTHER, *REFUNDED, *ANSWERED, "-n", "4", *GRAPH, "--json").json
     masked = project.told("diagnose", ASKING, "--mask", *OTHER, *REFUNDED, *ANSWERED, "-n", "4", *GRAPH)
