@@ -153,7 +153,7 @@ SCHEMES: Final = (
     _scheme("sg.nric", r"[STFG]\d{7}[A-Z]", r"[STFG]\d{7}[A-Z]", r"nric|fin", kept=(0,), check=_is_nric),
     _scheme("za.idnr", r"\d{13}", None, r"(?:sa |south african )?id(?: (?:number|no))?", dated=(0, "ymd")),
     _scheme("tr.tckimlik", r"\d{11}", None, r"tckn|t\.?c\.? ?kimlik(?: no)?|kimlik"),
-    _scheme("cl.rut", r"\d{7,8}[0-9K]", r"\d{1,2}\.\d{3}\.\d{3}-[0-9Kk]", r"rut|run"),
+    _scheme("cl.rut", r"\d{7,8}[0-9K]", r"\d{1,2}\.\d{3}\.\d{3}-[0-9Kk]", r"rut"),
     _scheme("ar.cuit", r"\d{11}", r"\d{2}-\d{8}-\d", r"cuit|cuil", kept=(0, 1)),
     _scheme("au.tfn", r"\d{8,9}", None, r"tfn|tax file"),
     _scheme("ie.pps", r"\d{7}[A-W][ABHWTX]?", r"\d{7}[A-W][ABHWTX]?", r"pps(?:n| number)?"),
