@@ -10,7 +10,7 @@ import os
 from typing import Any, Final
 
 from agentctl.errors import DecodeError
-from agentctl.records.rows import Stored
+from agentctl.records.rows import Large, Stored
 
 KEY_VARIABLE: Final = "LANGGRAPH_AES_KEY"
 _KEY_BYTES: Final = (16, 24, 32)
@@ -18,7 +18,7 @@ _NONCE_BYTES: Final = 16
 _TAG_BYTES: Final = 16
 
 
-def is_encrypted(stored: Stored) -> bool:
+def is_encrypted(stored: Stored | Large) -> bool:
     """Returns whether the bytes are ciphertext."""
     return "+" in stored.type
 

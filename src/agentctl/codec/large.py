@@ -12,7 +12,7 @@ from typing import Final
 
 from xxhash import xxh3_128, xxh3_128_digest
 
-from agentctl.codec.tree import DELTA_SNAPSHOT, DELTA_SNAPSHOT_TYPE, NUMPY_ARRAY, Opaque, Typed
+from agentctl.codec.tree import DELTA_SNAPSHOT, DELTA_SNAPSHOT_TYPE, NUMPY_ARRAY, NUMPY_ARRAY_TYPE, Opaque, Typed
 from agentctl.codec.values import unpack, unpack_packed
 from agentctl.codec.windows import Layout, Run, Span, inner_values, layout_at, windows_of
 from agentctl.errors import DecodeError
@@ -49,6 +49,11 @@ def abridged(value: Stored | Large, cut: Cut) -> object:
     if isinstance(value, Stored) or value.type != "msgpack":
         return unpack(whole(value))
     return _tree(value.data, cut)
+
+
+def nothing(_: Iterator[str]) -> str:
+    """Cuts a long text to an empty one, unread."""
+    return ""
 
 
 def runs_of(data: Sliceable) -> Iterator[list[object] | Sliceable]:
@@ -127,7 +132,7 @@ def _typed(inside: Sliceable, layout: Layout, cut: Cut) -> object:
     if layout.code == DELTA_SNAPSHOT:
         return Typed(layout.code, *DELTA_SNAPSHOT_TYPE, parts)
     if layout.code == NUMPY_ARRAY:
-        return Typed(layout.code, "numpy", "ndarray", parts)
+        return Typed(layout.code, *NUMPY_ARRAY_TYPE, parts)
     match parts:
         case [str(module), str(name), payload, *rest]:
             return Typed(layout.code, module, name, payload, tuple(rest))

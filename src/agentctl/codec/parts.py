@@ -18,6 +18,7 @@ from agentctl.codec import jsontext
 from agentctl.codec.encryption import decrypted
 from agentctl.codec.large import HELD_BYTES, whole
 from agentctl.codec.tree import DELTA_SNAPSHOT, NUMPY_ARRAY
+from agentctl.codec.values import unpack_packed
 from agentctl.codec.windows import Run, Span, inner_values, layout_at, value_spans, windows_of
 from agentctl.errors import DecodeError
 from agentctl.records.rows import Large, Sliceable, Stored
@@ -104,17 +105,45 @@ def payload_of(data: Sliceable) -> Sliceable | None:
     Raises:
         DecodeError: Damaged bytes.
     """
-    layout = layout_at(data)
-    if layout.kind != "extension":
+    if layout_at(data).kind != "extension":
         return data
+    parts = _object(data)
+    return None if parts is None else parts[_PAYLOAD]
+
+
+def type_of(data: Sliceable) -> str:
+    """Returns the full name of a packed object's class, '' for what is no object.
+
+    Raises:
+        DecodeError: Damaged bytes.
+    """
+    parts = _object(data)
+    names = () if parts is None else tuple(unpack_packed(part[:]) for part in parts[:_PAYLOAD])
+    return ".".join(name for name in names if isinstance(name, str) and name)
+
+
+def keys_of(data: Sliceable) -> Iterator[str]:
+    """Yields the keys of a packed map as text.
+
+    Raises:
+        DecodeError: Damaged bytes.
+    """
+    layout = layout_at(data)
+    places = _places(data, layout.inner, layout.n_inner)
+    for (start, stop), _ in zip(places, places, strict=True):
+        yield str(unpack_packed(data[start:stop]))
+
+
+def _object(data: Sliceable) -> list[Sliceable] | None:
+    """Returns module, name, payload and what comes after them of a packed object, None for what is none."""
+    layout = layout_at(data)
     inside = Span(data, layout.inner, len(data))
-    inner = layout_at(inside) if len(inside) else None
-    if inner is None or not 0 <= layout.code < NUMPY_ARRAY or inner.kind != "list" or inner.n_inner <= _PAYLOAD:
+    if layout.kind != "extension" or not 0 <= layout.code < NUMPY_ARRAY or not len(inside):
         return None
-    for number, (start, stop) in enumerate(_places(inside, inner.inner, inner.n_inner)):
-        if number == _PAYLOAD:
-            return Span(inside, start, stop)
-    return None
+    inner = layout_at(inside)
+    if inner.kind != "list" or inner.n_inner <= _PAYLOAD:
+        return None
+    return [Span(inside, start, stop) for start, stop in _places(inside, inner.inner, inner.n_inner)]
 
 
 def _items(data: Sliceable) -> Iterator[Stored | Large]:

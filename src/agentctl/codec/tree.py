@@ -18,6 +18,7 @@ PYDANTIC_V2: Final = 5
 NUMPY_ARRAY: Final = 6
 DELTA_SNAPSHOT: Final = 7
 DELTA_SNAPSHOT_TYPE: Final = ("langgraph.checkpoint.serde.types", "_DeltaSnapshot")
+NUMPY_ARRAY_TYPE: Final = ("numpy", "ndarray")
 JSON_CONSTRUCTOR: Final = -1
 """Code of a `{"lc": ..., "type": "constructor"}` object in a `json` row; those below are such objects too."""
 JSON_UNDEFINED: Final = -2

@@ -22,6 +22,7 @@ from agentctl.codec.tree import (
     JSON_SNAPSHOT,
     JSON_UNDEFINED,
     NUMPY_ARRAY,
+    NUMPY_ARRAY_TYPE,
     PYDANTIC_V2,
     Empty,
     Opaque,
@@ -174,7 +175,7 @@ def _unpack_extension(code: int, data: bytes) -> object:
     if code == DELTA_SNAPSHOT:
         return Typed(code, *DELTA_SNAPSHOT_TYPE, parts)
     if code == NUMPY_ARRAY:
-        return Typed(code, "numpy", "ndarray", parts)
+        return Typed(code, *NUMPY_ARRAY_TYPE, parts)
     if type(parts) is list and len(parts) >= 3 and type(parts[0]) is str and type(parts[1]) is str:
         return Typed(code, parts[0], parts[1], parts[2], tuple(parts[3:]))
     return Opaque(code, data)

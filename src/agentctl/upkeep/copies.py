@@ -6,12 +6,13 @@ stored. Of one thread the distinct items are remembered, by the hash of their by
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from agentctl.codec.inert import plain
-from agentctl.codec.large import abridged, digest_of
+from agentctl.codec.large import abridged, digest_of, nothing
 from agentctl.codec.messages import message_of
 from agentctl.codec.parts import Parts, fields_of, may_be_message, parts_of
 from agentctl.errors import DecodeError
@@ -63,8 +64,15 @@ def messages(slices: Iterable[StateValues], unread: Counter[str]) -> Iterator[Si
 def fields(slices: Iterable[StateValues], unread: Counter[str]) -> Iterator[SizeItem]:
     """Yields every field of the values of each channel, all threads together; arguments as in `messages`."""
     counted: dict[tuple[str, str, str], _Field] = {}
-    for found in _distinct(slices, unread, _describe_fields):
-        for suffix, n_bytes in found.what.items():
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def describe(item: Stored | Large, *, of_list: bool) -> _Sizes:
+        sizes = _describe_fields(item, of_list=of_list)
+        names = tuple(sizes)
+        return _Sizes(known.setdefault(names, names), array("Q", sizes.values()))
+
+    for found in _distinct(slices, unread, describe):
+        for suffix, n_bytes in zip(*found.what, strict=True):
             path, channel = found.place
             counted.setdefault((path, channel, suffix), _Field()).add(n_bytes, found.n_copies)
     for (path, channel, suffix), field in counted.items():
@@ -77,6 +85,13 @@ def fields(slices: Iterable[StateValues], unread: Counter[str]) -> Iterator[Size
             state_bytes=field.stored_bytes,
             payload_bytes=field.payload_bytes,
         )
+
+
+class _Sizes(NamedTuple):
+    """Bytes of an item's fields; items with the same fields share their names."""
+
+    suffixes: tuple[str, ...]
+    n_bytes: array[int]
 
 
 class _Field:
@@ -147,7 +162,7 @@ def _describe_message(item: Stored | Large, *, of_list: bool) -> tuple[str, str]
     """Returns a message's id, and its role with the name of its tool or author; None for what is no message."""
     if not may_be_message(item):
         return None
-    message = message_of(plain(abridged(item, _nothing)))
+    message = message_of(plain(abridged(item, nothing)))
     if message is None:
         return None
     return message.id or "", f"{message.role} {message.name}" if message.name else message.role
@@ -157,7 +172,3 @@ def _describe_fields(item: Stored | Large, *, of_list: bool) -> Mapping[str, int
     """Returns bytes by the suffix that a channel's name takes: `[].content`, `.address`, '' for the value itself."""
     prefix = "[]" if of_list else ""
     return {f"{prefix}.{name}" if name else prefix: n_bytes for name, n_bytes in fields_of(item).items()}
-
-
-def _nothing(_: Iterator[str]) -> str:
-    return ""

@@ -5,22 +5,30 @@ Values are decoded only where their bytes hold the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from agentctl.codec.delta import overwrite_value, snapshot_value
+from agentctl.codec.inert import plain
+from agentctl.codec.large import abridged
 from agentctl.codec.messages import coerced_messages, messages_in, text_of
-from agentctl.codec.values import decode
+from agentctl.codec.parts import may_be_message, parts_of
+from agentctl.codec.windows import windows_of
 from agentctl.errors import DecodeError
 from agentctl.records.messages import Message
-from agentctl.records.rows import Stored, WriteRow
+from agentctl.records.rows import Large, Stored, WriteRow
 from agentctl.stores.base import Reader
-from agentctl.stores.batches import in_chunks
+from agentctl.stores.batches import by_size, in_chunks
+from agentctl.stores.large import LARGE_BYTES, value_of, values_of
 from agentctl.stores.reading import layout
 from agentctl.stores.reading.messages import MESSAGES
 
 _IDS_PER_READ: Final = 200
+_BATCH_BYTES: Final = 8 * 1024 * 1024
+_MAX_ITEMS: Final = 20
+"""So many of the last items of a large list that hold the bytes of the text are looked into."""
 _BEFORE: Final = 30
 _AFTER: Final = 60
 _TEXT_CHANNELS: Final = frozenset({layout.ERROR, layout.RETURN})
@@ -38,13 +46,17 @@ def find_text(reader: Reader, thread: str, text: str) -> str | None:
     for ns in namespaces:
         ids = [row.id for row in reader.rows(thread, ns, metadata=False)]
         for chunk in in_chunks(ids, _IDS_PER_READ):
-            writes = reader.writes(thread, ns, chunk)
-            for found in needle.hits(part for write in reversed(writes) for part in _texts_of_write(write, needle)):
-                return found
+            for writes in _in_batches(reader, thread, ns, chunk):
+                read = ((write, value_of(reader, thread, write)) for write in reversed(writes) if write.n_bytes)
+                for found in needle.hits(
+                    part for write, value in read for part in _texts_of_write(write, value, needle)
+                ):
+                    return found
     for ns in namespaces:
         newest = [row.id for row in reader.rows(thread, ns, metadata=False)][:1]
-        for stored in reader.stored(thread, ns, newest):
-            values = (stored.values[name] for name in stored.values if layout.is_state_channel(name))
+        for stored in reader.stored(thread, ns, newest, value_bytes=LARGE_BYTES):
+            held = values_of(reader, stored)
+            values = (held[name] for name in held if layout.is_state_channel(name))
             for found in needle.hits(part for value in values for part in _texts_of_value(value, needle)):
                 return found
     return None
@@ -61,9 +73,27 @@ class _Needle:
     def of(cls, text: str) -> _Needle:
         return cls(text.casefold(), text.lower().encode() if text.isascii() else None)
 
-    def may_be_in(self, stored: Stored) -> bool:
+    def may_be_in(self, stored: Stored | Large) -> bool:
         """Says whether a value can hold the text; only msgpack keeps text as it is."""
-        return self.packed is None or stored.type != "msgpack" or self.packed in stored.data.lower()
+        if self.packed is None or stored.type != "msgpack":
+            return True
+        end = b""
+        for window in windows_of(stored.data, window_bytes=LARGE_BYTES):
+            if self.packed in end + window.lower():
+                return True
+            end = window[-len(self.packed) :].lower()
+        return False
+
+    def around(self, pieces: Iterable[str]) -> str:
+        """Returns of a long text, given in pieces, what is around the first place that holds the text; '' for none."""
+        before = ""
+        for piece in pieces:
+            text = before + piece
+            at = text.casefold().find(self.folded)
+            if at >= 0:
+                return text[max(at - _BEFORE, 0) : at + len(self.folded) + _AFTER]
+            before = text[-(_BEFORE + len(self.folded)) :]
+        return ""
 
     def hits(self, texts: Iterable[str]) -> Iterator[str]:
         for text in texts:
@@ -77,24 +107,48 @@ def _around(text: str, at: int, length: int) -> str:
     return ("..." if start else "") + text[start:end] + ("..." if end < len(text) else "")
 
 
-def _texts_of_write(write: WriteRow, needle: _Needle) -> Iterator[str]:
-    if write.value is None or not needle.may_be_in(write.value):
+def _in_batches(reader: Reader, thread: str, ns: str, ids: Sequence[str]) -> Iterator[Sequence[WriteRow]]:
+    """Yields the writes on some checkpoints in their order, a few megabytes at a time; large values are not read."""
+    sizes: Counter[str] = Counter()
+    for write in reader.writes(thread, ns, ids, value_bytes=0):
+        sizes[write.checkpoint_id] += min(write.n_bytes, LARGE_BYTES)
+    for batch in by_size([(id, sizes[id]) for id in ids if id in sizes], _BATCH_BYTES, _IDS_PER_READ):
+        yield reader.writes(thread, ns, batch, value_bytes=LARGE_BYTES)
+
+
+def _texts_of_write(write: WriteRow, value: Stored | Large | None, needle: _Needle) -> Iterator[str]:
+    if value is None or not needle.may_be_in(value):
         return
     if write.channel in _TEXT_CHANNELS:
-        value = _decoded(write.value)
-        yield value if isinstance(value, str) else text_of(value)
+        said = _decoded(value, needle)
+        yield said if isinstance(said, str) else text_of(said)
     elif layout.is_state_channel(write.channel):
-        value = _decoded(write.value)
-        is_overwrite, replacing = overwrite_value(value)
-        yield from _texts_of_messages(replacing if is_overwrite else value, write.channel)
+        yield from _texts_of_items(value, write.channel, needle)
 
 
-def _texts_of_value(stored: Stored, needle: _Needle) -> Iterator[str]:
+def _texts_of_value(stored: Stored | Large, needle: _Needle) -> Iterator[str]:
     if needle.may_be_in(stored):
-        yield from _texts_of_messages(snapshot_value(_decoded(stored)), "")
+        yield from _texts_of_items(stored, "", needle)
+
+
+def _texts_of_items(value: Stored | Large, channel: str, needle: _Needle) -> Iterator[str]:
+    """Yields the texts of a value's messages, the last message first; of a large list those that hold the text."""
+    if isinstance(value, Stored):
+        yield from _texts_of_messages(_decoded(value, needle), channel)
+        return
+    found: list[object] = []
+    try:
+        for item in parts_of(value).items:
+            if (channel == MESSAGES or may_be_message(item)) and needle.may_be_in(item):
+                found = [*found[1 - _MAX_ITEMS :], _decoded(item, needle)]
+    except DecodeError:
+        return
+    yield from _texts_of_messages(found, channel)
 
 
 def _texts_of_messages(value: object, channel: str) -> Iterator[str]:
+    is_overwrite, replacing = overwrite_value(value)
+    value = snapshot_value(replacing if is_overwrite else value)
     messages = coerced_messages(value) if channel == MESSAGES else messages_in(value)
     for message in reversed(messages):
         yield from _texts_of_message(message)
@@ -118,8 +172,9 @@ def _leaves(value: object) -> Iterator[str]:
             yield from _leaves(inner)
 
 
-def _decoded(stored: Stored) -> object:
+def _decoded(stored: Stored | Large, needle: _Needle) -> object:
+    """Returns an inert value; long text in a large one is what is around the text that is looked for."""
     try:
-        return decode(stored)
+        return plain(abridged(stored, needle.around))
     except DecodeError:
         return None

@@ -13,12 +13,14 @@ from agentctl.experiments.forking.pairing import pair_messages
 from agentctl.records.messages import Message
 from agentctl.records.rows import NULL_TASK
 from agentctl.stores.base import Reader
+from agentctl.stores.large import LARGE_BYTES, values_of
 from agentctl.stores.reading.due import Bookkeeping, read_bookkeeping
 from agentctl.stores.reading.layout import is_state_channel
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.state import read_values
 from agentctl.stores.reading.steps import StepReader
 from agentctl.upkeep.doctor.lost_calls import lost_at
+from agentctl.upkeep.doctor.outlines import outlined
 from agentctl.upkeep.doctor.records import Head, Site
 
 _RESULT_BYTES: Final = 256 * 1024
@@ -66,14 +68,26 @@ def _state_channels(book: Bookkeeping | None) -> tuple[str, ...]:
 
 def _conversations(reader: Reader, thread: str, ns: str, id: str) -> Mapping[str, tuple[Message, ...]]:
     try:
-        values = read_values(reader, thread, ns, id).values
+        values, slim = _held(reader, thread, ns, id)
         given = _given_to_the_next_run(reader, thread, ns, id)
     except DecodeError:
         return {}
     held = {name: value for name, value in values.items() if is_message_list(value)}
     now = {name: rebuild(value, given.get(name, ()), channel=name).value for name, value in held.items()}
-    found = {name: messages_in(value) for name, value in now.items() if is_message_list(value)}
+    found = slim | {name: messages_in(value) for name, value in now.items() if is_message_list(value)}
     return dict(sorted(found.items(), key=lambda item: (item[0] != _CONVERSATION, item[0])))
+
+
+def _held(reader: Reader, thread: str, ns: str, id: str) -> tuple[Mapping[str, object], dict[str, tuple[Message, ...]]]:
+    """Returns the values of a checkpoint, and of the large ones the messages without what they say."""
+    stored = next(iter(reader.stored(thread, ns, [id], value_bytes=LARGE_BYTES)), None)
+    if stored is None or not stored.unread:
+        return read_values(reader, thread, ns, id).values, {}
+    names = [name for name in stored.channel_versions if name not in stored.unread]
+    values = values_of(reader, stored)
+    slim = {name: tuple(outlined(values[name])) for name in stored.unread if is_state_channel(name) and name in values}
+    conversations = {name: messages for name, messages in slim.items() if messages}
+    return read_values(reader, thread, ns, id, channels=names).values, conversations
 
 
 def _lost_at(

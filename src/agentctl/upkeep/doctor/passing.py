@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Final
 
-from xxhash import xxh3_128_digest
-
 from agentctl.codec.encryption import KEY_VARIABLE, is_encrypted
-from agentctl.codec.inert import TYPE, VALUE, plain
-from agentctl.codec.values import decode, unpack
+from agentctl.codec.inert import plain
+from agentctl.codec.large import check, digest_of, whole
+from agentctl.codec.values import unpack
 from agentctl.errors import DecodeError
-from agentctl.records.rows import CheckpointRow, Stored, StoredCheckpoint, WriteRow
+from agentctl.records.rows import CheckpointRow, Large, Stored, StoredCheckpoint, WriteRow
 from agentctl.revisions.heads import EDITS
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import by_size
+from agentctl.stores.large import LARGE_BYTES, value_of, values_of
 from agentctl.stores.reading.layout import JOIN, NO_WRITES, is_state_channel
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.state import delta_channels
 from agentctl.stores.reading.taskrows import NO_WRITES_STORED, CheckpointWrites, group_writes
 from agentctl.upkeep.doctor.order import parents_first
 from agentctl.upkeep.doctor.records import Drift, Kept, Passed, Shape, Site, Unread, Visit
-from agentctl.upkeep.doctor.shapes import drifts, shapes_of
+from agentctl.upkeep.doctor.shapes import drifts, large_shapes, shapes_of
+from agentctl.upkeep.doctor.unordered import unordered_digest
 
 _IDS_PER_READ: Final = 100
 _BATCH_BYTES: Final = 8 * 1024 * 1024
 _PACKED_TRUE: Final = b"\xc3"
-_SETS: Final = ("builtins.set", "builtins.frozenset")
 
 
 @dataclass(slots=True)
@@ -58,7 +59,7 @@ class Passage:
         ids = iter(parents_first(self.tree))
         while chunk := list(islice(ids, _IDS_PER_READ)):
             writes = _ReadWrites(self.reader, self.thread, self.site.ns, chunk)
-            for state in self.reader.stored(self.thread, self.site.ns, chunk):
+            for state in self.reader.stored(self.thread, self.site.ns, chunk, value_bytes=LARGE_BYTES):
                 visit = self._visit(state, kept.get(state.row.parent or ""), writes)
                 self._note(visit)
                 yield visit
@@ -84,7 +85,8 @@ class Passage:
 
     def _visit(self, state: StoredCheckpoint, parent: Kept | None, writes: _ReadWrites) -> Visit:
         row = state.row
-        values = _Values(state, parent)
+        found = values_of(self.reader, state)
+        values = _Values(state, found, parent)
         mine = writes.of(row.id)
         locked = values.locked + mine.locked + (_is_locked(state.damage))
         kept = Kept(
@@ -98,12 +100,12 @@ class Passage:
             arriving=mine.arriving,
             digests=values.digests,
             shapes=values.shapes,
-            cut_off=_cut_off(state, parent, is_cut=self.tree.dangling(row.id) is not None),
-            lost=frozenset((*_lost_values(state, parent), *_lost_snapshots(state, parent))),
+            cut_off=_cut_off(state, found, parent, is_cut=self.tree.dangling(row.id) is not None),
+            lost=frozenset((*_lost_values(state, found, parent), *_lost_snapshots(state, parent))),
         )
         changed = values.changed if parent is not None else ()
         lost_type = {drift.channel for drift in values.drifted}
-        mutated = [name for name in changed if name not in lost_type and self._is_changed(name, state, parent)]
+        mutated = [name for name in changed if name not in lost_type and self._is_changed(name, found, parent)]
         return Visit(
             site=self.site,
             state=state,
@@ -116,32 +118,25 @@ class Passage:
             mutated=tuple(mutated),
         )
 
-    def _is_changed(self, channel: str, state: StoredCheckpoint, parent: Kept | None) -> bool:
+    def _is_changed(self, channel: str, now: Mapping[str, Stored | Large], parent: Kept | None) -> bool:
         """Compares a channel with the parent's, whatever the order of what has none: sets of two processes differ."""
         if parent is None:
             return False
-        before = next(iter(self.reader.stored(self.thread, self.site.ns, [parent.row.id], channels=[channel])), None)
-        if before is None or channel not in before.values:
+        ids = [parent.row.id]
+        states = self.reader.stored(self.thread, self.site.ns, ids, channels=[channel], value_bytes=LARGE_BYTES)
+        before = next((values_of(self.reader, state) for state in states), {})
+        if channel not in before:
             return False
         try:
-            return _unordered(decode(before.values[channel])) != _unordered(decode(state.values[channel]))
+            return unordered_digest(before[channel]) != unordered_digest(now[channel])
         except DecodeError:
             return False
-
-
-def _unordered(value: object) -> object:
-    """Returns an inert value with its sets sorted: two processes store the same set in different orders."""
-    if isinstance(value, Mapping):
-        if value.get(TYPE) in _SETS and isinstance(value.get(VALUE), list):
-            return sorted(repr(_unordered(item)) for item in value[VALUE])
-        return {key: _unordered(item) for key, item in value.items()}
-    return [_unordered(item) for item in value] if isinstance(value, list) else repr(value)
 
 
 class _Values:
     """The values of one checkpoint, looked at: those that are the parent's own bytes were looked at there."""
 
-    def __init__(self, state: StoredCheckpoint, parent: Kept | None) -> None:
+    def __init__(self, state: StoredCheckpoint, values: Mapping[str, Stored | Large], parent: Kept | None) -> None:
         self.unread: list[Unread] = []
         self.locked = 0
         self.digests: dict[str, bytes] = {}
@@ -150,18 +145,18 @@ class _Values:
         self.drifted: list[Drift] = []
         self.changed: list[str] = []
         self._state = state
-        for channel, value in state.values.items():
+        for channel, value in values.items():
             self._look_at(channel, value, parent)
 
-    def _look_at(self, channel: str, value: Stored, parent: Kept | None) -> None:
-        digest = xxh3_128_digest(value.data)
+    def _look_at(self, channel: str, value: Stored | Large, parent: Kept | None) -> None:
+        digest = digest_of(value.data)
         self.digests[channel] = digest
         if parent is not None and parent.digests.get(channel) == digest and not channel.startswith(JOIN):
             if channel in parent.shapes:
                 self.shapes[channel] = parent.shapes[channel]
             return
         try:
-            tree = unpack(value)
+            shapes, arrivals = _looked_through(channel, value)
         except DecodeError as error:
             if is_encrypted(value) and not _has_key():
                 self.locked += 1
@@ -169,16 +164,30 @@ class _Values:
                 self.unread.append(Unread(channel, error.message, False, self._state.channel_versions.get(channel)))
             return
         if channel.startswith(JOIN):
-            self.arrivals[channel] = _names(tree)
+            self.arrivals[channel] = arrivals
         if not is_state_channel(channel):
             return
-        self.shapes[channel] = shapes_of(tree)
+        self.shapes[channel] = shapes
         if parent is None:
             return
         self.drifted += drifts(channel, parent.shapes.get(channel, frozenset()), self.shapes[channel])
         version = self._state.channel_versions.get(channel)
         if channel in parent.digests and version is not None and parent.channel_versions.get(channel) == version:
             self.changed.append(channel)
+
+
+def _looked_through(channel: str, value: Stored | Large) -> tuple[frozenset[Shape], frozenset[str]]:
+    """Returns what a value looks like, and the names in it where it is a join.
+
+    Raises:
+        DecodeError: It cannot be read.
+    """
+    if channel.startswith(JOIN):
+        return frozenset(), _names(unpack(whole(value)))
+    if isinstance(value, Large) and value.type == "msgpack":
+        check(value)
+        return large_shapes(value.data), frozenset()
+    return shapes_of(unpack(whole(value))), frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,28 +212,29 @@ class _ReadWrites:
         for write in reader.writes(thread, ns, ids, value_bytes=0):
             sizes[write.checkpoint_id] += write.n_bytes
         for batch in by_size(list(sizes.items()), _BATCH_BYTES, _IDS_PER_READ):
-            self._read(reader.writes(thread, ns, batch))
+            self._read(reader.writes(thread, ns, batch, value_bytes=LARGE_BYTES), partial(value_of, reader, thread))
 
     def of(self, checkpoint_id: str) -> _Writes:
         return self._found.get(checkpoint_id, _NO_WRITES)
 
-    def _read(self, writes: Sequence[WriteRow]) -> None:
+    def _read(self, writes: Sequence[WriteRow], value_of_write: Callable[[WriteRow], Stored | Large | None]) -> None:
         unread: dict[str, list[Unread]] = defaultdict(list)
         locked: dict[str, int] = defaultdict(int)
         arriving: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for write in writes:
-            if write.value is None:
+            value = value_of_write(write) if write.value is None and write.n_bytes else write.value
+            if value is None:
                 continue
             try:
-                tree = unpack(write.value)
+                if write.channel.startswith(JOIN):
+                    arriving[write.checkpoint_id][write.channel] |= _names(unpack(whole(value)))
+                else:
+                    check(value)
             except DecodeError as error:
-                if is_encrypted(write.value) and not _has_key():
+                if is_encrypted(value) and not _has_key():
                     locked[write.checkpoint_id] += 1
                 elif write.channel != NO_WRITES:
                     unread[write.checkpoint_id].append(Unread(write.channel, error.message, True))
-                continue
-            if write.channel.startswith(JOIN):
-                arriving[write.checkpoint_id][write.channel] |= _names(tree)
         grouped = group_writes(write._replace(value=None) for write in writes)
         for checkpoint_id, tasks in grouped.items():
             names = {channel: frozenset(found) for channel, found in arriving[checkpoint_id].items()}
@@ -243,9 +253,9 @@ def _names(tree: object) -> frozenset[str]:
     return frozenset(item for item in shown if isinstance(item, str)) if isinstance(shown, list) else frozenset()
 
 
-def _cut_off(state: StoredCheckpoint, parent: Kept | None, *, is_cut: bool) -> frozenset[str]:
+def _cut_off(state: StoredCheckpoint, values: Collection[str], parent: Kept | None, *, is_cut: bool) -> frozenset[str]:
     missing = {name for name in delta_channels(state.row) if name in state.channel_versions}
-    missing -= state.values.keys()
+    missing -= set(values)
     if is_cut:
         return frozenset(missing)
     return frozenset(missing & parent.cut_off) if parent is not None else frozenset()
@@ -261,7 +271,7 @@ def _lost_snapshots(state: StoredCheckpoint, parent: Kept | None) -> Iterator[st
             yield channel
 
 
-def _lost_values(state: StoredCheckpoint, parent: Kept | None) -> Iterator[str]:
+def _lost_values(state: StoredCheckpoint, values: Collection[str], parent: Kept | None) -> Iterator[str]:
     """Yields channels that have no value although they were written to, here or where their version came from.
 
     A new version that nothing was written for is that of a channel which emptied itself. To untracked channels, the
@@ -271,7 +281,7 @@ def _lost_values(state: StoredCheckpoint, parent: Kept | None) -> Iterator[str]:
         yield from state.missing_blobs
         return
     written = _written(parent.writes)
-    for channel in state.channel_versions.keys() - state.values.keys() - delta_channels(state.row):
+    for channel in state.channel_versions.keys() - set(values) - delta_channels(state.row):
         is_new = state.channel_versions[channel] != parent.channel_versions.get(channel)
         if channel in (written if is_new else parent.lost) and state.damage is None:
             yield channel

@@ -40,7 +40,7 @@ def versions_missing(visit: Visit) -> Findings:
     state = visit.state
     if not state.has_versions:
         return
-    if state.damage is None and not state.channel_versions and (state.values or visit.row.source):
+    if state.damage is None and not state.channel_versions and (state.values or state.unread or visit.row.source):
         cause = "it has no channel versions: nothing can run from it"
         yield Finding("versions_missing", visit.row.id, cause, _history(visit), "versions")
     elif state.damage is None and not state.versions_seen and visit.row.source == "loop":

@@ -11,7 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from agentctl.codec.large import runs_of
+from agentctl.codec.parts import keys_of, payload_of, type_of
 from agentctl.codec.tree import DELTA_SNAPSHOT, Typed
+from agentctl.codec.windows import Span, layout_at
+from agentctl.records.rows import Sliceable
 from agentctl.upkeep.doctor.records import Drift, Shape
 
 _LONGEST_TEXT: Final = 200
@@ -23,6 +27,30 @@ def shapes_of(tree: object) -> frozenset[Shape]:
     if isinstance(tree, Typed) and tree.code == DELTA_SNAPSHOT:
         tree = tree.payload
     return frozenset(_shapes(tree))
+
+
+def large_shapes(data: Sliceable) -> frozenset[Shape]:
+    """Returns the same of a packed value that is not held, but for short text that an object was made of.
+
+    Raises:
+        DecodeError: Damaged bytes.
+    """
+    layout = layout_at(data)
+    if layout.kind == "extension" and layout.code == DELTA_SNAPSHOT:
+        data = Span(data, layout.inner, len(data))
+        layout = layout_at(data)
+    found = set(_large_one("", data))
+    if layout.kind in ("list", "map"):
+        where, step = ("[]", 1) if layout.kind == "list" else ("{}", 2)
+        number = 0
+        for run in runs_of(data):
+            if isinstance(run, list):
+                found.update(_many(where, (item for at, item in enumerate(run, number) if at % step == step - 1)))
+                number += len(run)
+            else:
+                found.update(_large_one(where, run) if number % step == step - 1 else ())
+                number += 1
+    return frozenset(found)
 
 
 def drifts(channel: str, before: frozenset[Shape], after: frozenset[Shape]) -> Iterator[Drift]:
@@ -40,6 +68,15 @@ def _shapes(tree: object) -> Iterator[Shape]:
         yield from _many("[]", tree)
     elif isinstance(tree, dict):
         yield from _many("{}", tree.values())
+
+
+def _large_one(where: str, data: Sliceable) -> Iterator[Shape]:
+    payload = payload_of(data)
+    if payload is None or layout_at(payload).kind != "map":
+        return
+    keys = frozenset(keys_of(payload))
+    if keys:
+        yield Shape(where, type_of(data), keys)
 
 
 def _many(where: str, items: Iterable[object]) -> Iterator[Shape]:

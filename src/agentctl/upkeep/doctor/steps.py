@@ -78,7 +78,8 @@ def _changed(visit: Visit, parent: Kept) -> Iterator[str]:
     A channel that a step empties by itself, as a Topic, is written by nobody.
     """
     for channel, digest in visit.kept.digests.items():
-        if is_state_channel(channel) and visit.state.values[channel].data not in _EMPTY_LISTS:
+        value = visit.state.values.get(channel)
+        if is_state_channel(channel) and (value is None or value.data not in _EMPTY_LISTS):
             is_newer = visit.state.channel_versions.get(channel) != parent.channel_versions.get(channel)
             if is_newer and digest != parent.digests.get(channel):
                 yield channel
