@@ -1,4 +1,4 @@
-"""Whether a name holds personal data: of a thread, a namespace, a case, a memory item."""
+"""Names that may hold personal data: of a thread, a namespace, a case, a memory item."""
 
 from __future__ import annotations
 
@@ -8,8 +8,3 @@ from agentctl.masking.masker import Masker
 def shown_name(name: str, masker: Masker) -> str:
     """Returns a name with a token where it is personal."""
     return masker.text(name, "id")
-
-
-def is_personal(name: str, masker: Masker) -> bool:
-    """Says whether masking would change a name."""
-    return shown_name(name, masker) != name

@@ -11,16 +11,16 @@ from agentctl.codec.tree import (
     CONSTRUCTOR_POSITIONAL,
     CONSTRUCTOR_SINGLE_ARG,
     DELTA_SNAPSHOT,
-    NUMPY_ARRAY,
     PYDANTIC_V2,
 )
 from agentctl.masking.fields import Field
 from agentctl.masking.trees.nodes import Items, Node, Text
 
-_PAYLOAD_AT: Final = 2
 _OF_MACHINES: Final = frozenset({"uuid", "decimal", "pathlib", "pathlib._local", "zoneinfo", "re", "fractions"})
 """Modules whose values are nobody's."""
 _SECRETS: Final = frozenset({"SecretStr", "SecretBytes"})
+_CONTAINERS: Final = frozenset({"builtins", "collections"})
+"""Modules of which a value holds others: lists of one kind or another."""
 _SEND: Final = ("langgraph.types", "Send")
 
 
@@ -34,11 +34,6 @@ class Part(NamedTuple):
 def is_looked_into(code: int) -> bool:
     """Says whether an extension of this code holds values: not those of arrays, nor what LangGraph does not write."""
     return CONSTRUCTOR_SINGLE_ARG <= code <= PYDANTIC_V2 or code == DELTA_SNAPSHOT
-
-
-def is_array(code: int) -> bool:
-    """Says whether an extension is an array of numbers."""
-    return code == NUMPY_ARRAY
 
 
 def parts_of(code: int, inside: Node, field: Field) -> tuple[Part, ...]:
@@ -68,6 +63,3 @@ def _of_class(code: int, module: str, name: str, payload: Node, field: Field) ->
     if code in (CONSTRUCTOR_SINGLE_ARG, CONSTRUCTOR_POSITIONAL) and module not in _CONTAINERS and module != "datetime":
         return [Part(payload, field._replace(kind=None))]  # an enum's value must stay one of its class
     return [Part(payload, field)]
-
-
-_CONTAINERS: Final = frozenset({"builtins", "collections"})
