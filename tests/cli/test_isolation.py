@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
 from agentctl.sandbox.isolation.confinement import Layers
 from agentctl.testing import CliResult, run_cli
 from tests.strangers.graphs import reaching
-from tests.support import ending
+from tests.support import asking_models, ending, shop
 from tests.support.cli import AGENT, CHECK, PATCH, Cli
+from tests.support.openai_loopback import openai_loopback
 
 APART = ("--isolation", "best")
 APPROVED = ("--resume", '{"decisions": [{"type": "approve"}]}')
@@ -27,29 +32,22 @@ VARYING = re.compile(
 )
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("replay", f"{AGENT}@before:tools", "-n", "2", "--check", CHECK),
-        ("fork", AGENT, "--patch", PATCH, *APPROVED),
-        ("diagnose", AGENT, "--patch", PATCH, *APPROVED, "--check", CHECK, "-n", "4"),
-    ],
-    ids=lambda words: words[0],
-)
-def test_an_experiment_apart_says_what_one_in_the_process_of_the_command_says(cli: Cli, words: tuple[str, ...]) -> None:
-    here, apart = (cli(*words, "--json", "--isolation", level) for level in ("off", "best"))
-    assert (apart.code, apart.err) == (here.code, here.err) == (1 if words[0] == "replay" else 0, "")
+def test_an_experiment_apart_says_what_one_in_the_process_of_the_command_says(cli: Cli) -> None:
+    words = ("diagnose", AGENT, "--patch", PATCH, *APPROVED, "--check", CHECK, "-n", "4", "--json")
+    here, apart = (cli(*words, "--isolation", level) for level in ("off", "best"))
+    assert (apart.code, apart.err) == (here.code, here.err) == (0, "")
     assert apart.json["isolation"] != here.json["isolation"] == "in-process gate"
     assert _alike(apart) == _alike(here)
 
 
-def test_what_ran_apart_is_in_the_debug_store_and_in_the_case(cli: Cli) -> None:
-    run = cli("replay", f"{AGENT}@before:tools", *APART, "--json").json["runs"][0]
-    target = f"debug::{run['thread']}"
-    assert cli("show", target, "--json").json["id"] == run["head"]
+def test_what_ran_apart_is_told_beforehand_and_is_in_the_debug_store_and_in_the_case(cli: Cli) -> None:
+    replay = cli("replay", f"{AGENT}@before:tools", environ={**os.environ, "AGENTCTL_ISOLATION": "best"})
+    assert "; isolation: " in replay.err and "writes held to 2 places" in replay.err
+    ((target, *_),) = replay.rows
+    assert target == f"debug::{AGENT}.replay-1"
     assert {item["step"] for item in cli("history", target, "--json").json["items"]} == {1, 2, 3, 4, 5}
     assert cli("doctor", target).code == 0
-    assert run["thread"] in cli("case", "show", AGENT.replace(" ", "-")).out
+    assert f"{AGENT}.replay-1" in cli("case", "show", AGENT.replace(" ", "-")).out
 
 
 def test_what_ran_apart_comes_into_a_debug_store_of_postgres(cli: Cli, fresh_postgres_url: str) -> None:
@@ -66,10 +64,7 @@ def test_what_ran_apart_comes_into_a_debug_store_of_postgres(cli: Cli, fresh_pos
     assert cli("diff", f"debug::{AGENT}.fork-1", f"debug::{thread}", "--exit-code", *debug).code in (0, 1)
 
 
-def test_the_environment_chooses_the_level_and_the_plan_says_what_holds(cli: Cli) -> None:
-    chosen = cli("replay", f"{AGENT}@before:tools", environ={**os.environ, "AGENTCTL_ISOLATION": "best"})
-    assert "isolation: " in chosen.err and "in-process" not in chosen.err
-    assert "writes held to 2 places" in chosen.err
+def test_a_level_that_there_is_not_is_named_with_where_it_stands(cli: Cli) -> None:
     wrong = cli("replay", f"{AGENT}@before:tools", environ={**os.environ, "AGENTCTL_ISOLATION": "most"})
     assert (wrong.code, wrong.err) == (2, "error: AGENTCTL_ISOLATION takes strict, best, off, not 'most'\n")
 
@@ -90,10 +85,7 @@ def test_strict_refuses_where_the_kernel_does_not_hold_and_makes_no_thread(
 @pytest.mark.parametrize(
     ("word", "code", "says"),
     [
-        ("exit", 6, "the code that was run ended the process of the experiment, with exit code 3"),
         ("kill", 6, "the process of the experiment was ended by SIGKILL"),
-        ("garbage", 5, "the process of the experiment sent what no experiment sends, and was ended"),
-        ("huge", 5, "the process of the experiment sent what no experiment sends, and was ended"),
         ("forged", 5, "a question about a thread that is not the experiment's"),
     ],
 )
@@ -118,6 +110,53 @@ def test_a_node_that_holds_the_event_loop_is_ended_by_the_parent(
     done = ended("replay", "t@root", "--env", "WAY=hold", "--timeout", "0.5", *APART)
     assert done.code == 6
     assert "gave no sign for 0.8 s and was ended: a node holds the interpreter or the event loop" in done.err
+
+
+def test_ctrl_c_ends_the_process_and_keeps_what_had_run(ended: Project, tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    words = ("replay", "t@root", "--env", "WAY=wait", "--graph", ended.graph, *ended.stores, *APART)
+    with subprocess.Popen(
+        [sys.executable, "-m", "agentctl", *words],
+        cwd=ended.folder,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stderr is not None and command.stdout is not None
+        while "waiting" not in (line := command.stderr.readline()):
+            assert line, "it ended before the node ran"
+        command.send_signal(signal.SIGINT)
+        assert command.stderr.read().splitlines()[-1] == "interrupted"
+        assert command.stdout.read() == ""
+    assert command.returncode == 130
+    (thread,) = ended("threads", "debug::", "--json").json["items"]
+    assert thread["thread"] == "t.replay-1"
+    assert ended("history", "debug::t.replay-1", "--json").json["items"][0]["next"] == ["last"]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_the_provider_of_the_model_is_reached_and_its_key_is_passed_and_no_other_host(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = cli.cwd / "agentctl.yaml"
+    config.write_text(
+        config.read_text().replace(f"{shop.__file__}:build_graph", f"{asking_models.__file__}:build_graph")
+    )
+    with openai_loopback(lambda turn: AIMessage("Refunded by the provider.")) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-parent")
+        asked = cli(
+            "replay", f"{AGENT}@before:tools",
+            "--model", "openai:gpt-test", "--env", f"ANOTHER={provider.url.replace('127.0.0.1', 'localhost')}",
+            "--json", *APART,
+        )  # fmt: skip
+    run = asked.json["runs"][0]
+    assert (asked.code, run["status"], run["reply"]) == (0, "done", "Refunded by the provider.")
+    assert len(provider.requests) == 1
+    assert "held to the proxy" in asked.json["isolation"]
+    (refused,) = [warning for warning in asked.json["warnings"] if "refused" in warning]
+    assert "--allow-host localhost:" in refused
 
 
 def test_nothing_is_reached_written_or_seen_from_a_process_apart(reached: Project) -> None:
@@ -179,8 +218,11 @@ class Project:
 
     def __call__(self, *words: str) -> CliResult:
         graph = ("--graph", self.graph) if words[0] == "replay" else ()
-        store = ("--store", "prod.sqlite") if words[0] != "case" else ()
-        return run_cli(*words, *graph, *store, "--debug-store", "debug.sqlite", cwd=self.folder)
+        return run_cli(*words, *graph, *(self.stores[-2:] if words[0] == "case" else self.stores), cwd=self.folder)
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        return ("--store", "prod.sqlite", "--debug-store", "debug.sqlite")
 
 
 def _project(folder: Path, graph: Any, file: str) -> Project:

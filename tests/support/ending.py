@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 from typing import Any, TypedDict
 
 from langgraph.graph import START, StateGraph
@@ -22,21 +21,14 @@ def first(state: State) -> dict[str, Any]:
 async def last(state: State) -> dict[str, Any]:
     end = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else -1
     match os.environ.get("WAY", "none"):
-        case "exit":
-            os._exit(3)
         case "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         case "hold":
             time.sleep(600)
         case "wait":
-            Path(os.environ["WAITS"]).write_text("waits") if os.environ.get("WAITS") else None
             print("waiting", flush=True)
             while True:
                 time.sleep(0.01)
-        case "garbage":
-            os.write(end, b"\xff" * 64)
-        case "huge":
-            os.write(end, (10**12).to_bytes(8, "big"))
         case "forged":
             message = b'{"is":"AskRows","it":{"thread":"another","ns":"","ids":null,"metadata":true}}'
             os.write(end, len(message).to_bytes(8, "big") + message)

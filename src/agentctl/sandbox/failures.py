@@ -24,7 +24,8 @@ def graph_failed(spec: str, error: BaseException) -> GraphFailed:
         return GraphFailed(
             f"{spec} needs the environment variable {variable} ({said})",
             traceback=user_traceback(error),
-            hint=f"add --env {variable}=DUMMY, or set {variable} yourself",
+            hint=f"add --env {variable}=DUMMY, or set {variable} yourself; an experiment gets yours by "
+            f"--allow-env {variable}",
         )
     module = missing_module(error)
     problem = "cannot be loaded" if module is None else f"needs {module}"
