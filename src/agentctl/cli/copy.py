@@ -65,7 +65,7 @@ def copy(
         emit(
             env,
             Answer(
-                human=lambda width: rendering.copy_human(report, env.pasteable),
+                human=lambda width: rendering.copy_human(report, width, env.pasteable),
                 plain=lambda: [
                     (
                         report.target.target,

@@ -148,7 +148,7 @@ def _tell(opened: Opened, report: ExportReport) -> None:
     emit(
         opened.env,
         Answer(
-            human=lambda width: rendering.human(report),
+            human=lambda width: rendering.human(report, width),
             plain=lambda: rendering.plain(report),
             document=lambda: rendering.as_document(report),
         ),

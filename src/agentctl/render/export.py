@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def human(report: ExportReport) -> Iterable[RenderableType]:
+def human(report: ExportReport, width: int) -> Iterable[RenderableType]:
     """Yields the dataset with its counts, then what was written, one line each."""
     n_replaced = report.n_examples - report.n_new
     replaced = f", {n_replaced} replaced" if n_replaced else ""
@@ -26,7 +27,7 @@ def human(report: ExportReport) -> Iterable[RenderableType]:
     if report.url:
         yield f"  {clean(report.url)}"
     if report.masking is not None and (report.masking.n_distinct or report.masking.unmasked):
-        yield f"masked {mask_words(report.masking)}"
+        yield from textwrap.wrap(f"masked {mask_words(report.masking)}", width, subsequent_indent="  ")
 
 
 def plain(report: ExportReport) -> Iterable[Sequence[str | int | None]]:

@@ -94,10 +94,10 @@ def copy_line(reports: Sequence[CopyReport]) -> str:
     return f"{source} -> {first.target.profile or first.target.store}{times}: {counts}{masked}, {state}"
 
 
-def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableType]:
+def copy_human(report: CopyReport, width: int, pasteable: Pasteable) -> Iterable[RenderableType]:
     """Yields what was copied and where it can be looked at."""
     yield _row("copied", copy_line([report]))
-    yield from _masked_rows(report.masking)
+    yield from _masked_rows(report.masking, width)
     yield _row("thread", shlex.quote(report.target.target))
     for warning in report.warnings:
         yield _row("warning", warning, "yellow")
@@ -105,9 +105,9 @@ def copy_human(report: CopyReport, pasteable: Pasteable) -> Iterable[RenderableT
         yield _row("next", _look_at(report.target, pasteable))
 
 
-def _masked_rows(report: MaskReport | None) -> Iterable[RenderableType]:
+def _masked_rows(report: MaskReport | None, width: int) -> Iterable[RenderableType]:
     if report is not None:
-        yield _row("masked", mask_words(report))
+        yield _row("masked", mask_words(report), width=width)
 
 
 def _look_at(place: Place, pasteable: Pasteable) -> str:
@@ -197,7 +197,7 @@ def replay_human(report: ReplayReport, width: int, pasteable: Pasteable, *, chec
     """Yields copy, tally, outcomes, where the runs are."""
     if report.copies:
         yield _row("copied", copy_line(report.copies))
-    yield from _masked_rows(report.masking)
+    yield from _masked_rows(report.masking, width)
     yield _row("replay", f"{group_words(report.group, checked)}   tools: {effects_words(report.side_effects)}")
     yield from run_lines(report.group, width)
     place = report.copies[0].target if report.copies else Place("", "", None, DEBUG)
@@ -223,7 +223,7 @@ def fork_human(report: ForkReport, width: int, pasteable: Pasteable, *, checked:
     """Yields copy, what was changed, what runs next, tally and outcomes."""
     if report.copies:
         yield _row("copied", copy_line(report.copies))
-    yield from _masked_rows(report.masking)
+    yield from _masked_rows(report.masking, width)
     if report.answered:
         yield _row("answers", answered_words(report.answered))
     yield _row("fork", f"{shlex.quote(report.target.target)}  as {report.as_node or '-'} -> {names(report.next)}")
@@ -257,7 +257,7 @@ def diagnose_human(report: DiagnoseReport, width: int) -> Iterable[RenderableTyp
     checked = report.check is not None
     if report.replays.copies:
         yield _row("copied", copy_line(report.replays.copies))
-    yield from _masked_rows(report.masking)
+    yield from _masked_rows(report.masking, width)
     tools = effects_words(report.side_effects)
     yield _row("replay", f"{group_words(report.replays.group, checked)}   tools: {tools}")
     if not checked or not report.replays.group.n:
