@@ -75,8 +75,18 @@ CASES = (
         for arguments, goal in ((("threads", "--limit", "0"), _SOON), (("size", "--top", "0"), _FLAT))
     ),
     *(
-        Case(f"{arguments[0]} beside a row of {_ROW_MB} MB", kind, partial(heavy, arguments=arguments), _FLAT, "heavy")
+        Case(f"{name} beside a row of {_ROW_MB} MB", kind, partial(heavy, arguments=arguments), _FLAT, "heavy")
         for kind in KINDS
-        for arguments in (("threads",), ("history", "heavy"), ("size", "heavy"))
+        for name, arguments in (
+            ("threads", ("threads",)),
+            ("threads --grep", ("threads", "--grep", "no such text")),
+            ("history", ("history", "heavy")),
+            ("show", ("show", "heavy")),
+            ("size", ("size", "heavy")),
+            ("size --by message", ("size", "heavy", "--by", "message")),
+            ("size --by field", ("size", "heavy", "--by", "field")),
+            ("doctor", ("doctor", "heavy")),
+            ("diff", ("diff", "heavy", "heavy@root")),
+        )
     ),
 )

@@ -6,7 +6,7 @@ which LangGraph writes once; one that is gone or has another length by the time 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, Protocol, runtime_checkable
 
 from agentctl.errors import StoreError
@@ -59,7 +59,7 @@ def value_of(reader: Reader, thread: str, write: WriteRow) -> Stored | Large | N
 
 
 class Chunks:
-    """A value of a store, read so many bytes at a time; the last of them are kept.
+    """A value of a store, read so many bytes at a time; the last of them are kept. Equal are those of equal bytes.
 
     Args:
         n_bytes: How many the value has.
@@ -75,6 +75,18 @@ class Chunks:
 
     def __len__(self) -> int:
         return self._n_bytes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chunks) or len(self) != len(other):
+            return False
+        return all(one == same for one, same in zip(self.windows(), other.windows(), strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def windows(self) -> Iterator[bytes]:
+        """Yields all of it."""
+        for start in range(0, self._n_bytes, self._chunk_bytes):
+            yield self[start : start + self._chunk_bytes]
 
     def __getitem__(self, part: slice, /) -> bytes:
         start, stop, _ = part.indices(self._n_bytes)

@@ -1,4 +1,4 @@
-"""Rows of a SQLite file exactly as its columns hold them, a few megabytes at a time."""
+"""Rows of a SQLite file exactly as its columns hold them, a few megabytes at a time; larger values in chunks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 from agentctl.stores.base import RowPick
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.copying.picking import by_namespace, by_rule, condition
+from agentctl.stores.large import LARGE_BYTES
 from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
+from agentctl.stores.sqlite.parts import Cell, in_chunks_of
 from agentctl.stores.sqlite.reader import TASK_PATH
 from agentctl.stores.sqlite.writer import CHECKPOINT_VALUES, WRITE_VALUES
 
@@ -21,14 +23,16 @@ _BATCH_BYTES = 8 * 1024 * 1024
 
 def read_checkpoints(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterator[tuple[Any, ...]]:
     """Yields the picked checkpoints as `CHECKPOINT_VALUES`, in the order of the picks."""
-    columns = ", ".join(CHECKPOINT_VALUES)
+    columns = _columns(CHECKPOINT_VALUES, "checkpoint")
     for ns, ids in by_namespace(picks).items():
         for batch in _batches(file, "length(checkpoint)", "checkpoints", thread, ns, list(ids), "", ()):
             query = (
                 f"SELECT {columns} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
                 f" AND checkpoint_id IN ({_marks(batch)}) ORDER BY checkpoint_id"
             )
-            yield from file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch)))
+            for *row, is_large in file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch))):
+                key: dict[str, object] = {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": row[1]}
+                yield _whole_row(file, row, CHECKPOINT_VALUES, Cell("checkpoints", "checkpoint", key), is_large)
 
 
 def read_writes(
@@ -43,7 +47,7 @@ def read_writes(
         keys: The rows that are seen; None for all.
     """
     has_path = TASK_PATH in file.read(_write_columns)
-    columns = ", ".join(column if column != TASK_PATH or has_path else "''" for column in WRITE_VALUES)
+    columns = _columns([column if column != TASK_PATH or has_path else "''" for column in WRITE_VALUES], "value")
     for rule, group in by_rule(picks).items():
         where, parameters = condition(rule, "?")
         for ns, ids in by_namespace(group).items():
@@ -53,7 +57,11 @@ def read_writes(
                     f" AND checkpoint_id IN ({_marks(batch)}){where} ORDER BY checkpoint_id, task_id, idx"
                 )
                 found = file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch, *parameters)))
-                yield from (row for row in found if keys is None or keys.has_write(ns, row[1], row[2], row[4]))
+                for *row, is_large in found:
+                    if keys is None or keys.has_write(ns, row[1], row[2], row[4]):
+                        key: dict[str, object] = {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": row[1]}
+                        key |= {"task_id": row[2], "idx": row[4]}
+                        yield _whole_row(file, row, WRITE_VALUES, Cell("writes", "value", key), is_large)
 
 
 def read_types(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterator[tuple[str, str, str]]:
@@ -65,6 +73,25 @@ def read_types(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterato
                 f" WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id IN ({_marks(chunk)})"
             )
             yield from file.read(partial(_fetch, query=query, parameters=(thread, ns, *chunk)))
+
+
+def _columns(names: Sequence[str], value: str) -> str:
+    """Returns the SQL of columns, NULL for a large value; whether it is one comes last."""
+    is_large = f"typeof({value}) = 'blob' AND length({value}) > {LARGE_BYTES}"
+    held = f"CASE WHEN {is_large} THEN NULL ELSE {value} END"
+    return ", ".join([*(held if name == value else name for name in names), is_large])
+
+
+def _whole_row(file: Readable, row: Sequence[Any], names: Sequence[str], cell: Cell, is_large: bool) -> tuple[Any, ...]:
+    """Returns a row with its large value in chunks, or whole where SQLite cannot give parts of it."""
+    if not is_large:
+        return tuple(row)
+    value: object = in_chunks_of(file, cell)
+    if value is None:
+        where = " AND ".join(f"{name} = ?" for name in cell.key)
+        query = f"SELECT {cell.column} FROM {cell.table} WHERE {where}"
+        ((value,),) = file.read(partial(_fetch, query=query, parameters=tuple(cell.key.values())))
+    return tuple(value if name == cell.column else held for name, held in zip(names, row, strict=True))
 
 
 def _batches(
@@ -87,7 +114,7 @@ def _batches(
         yield from by_size(sizes, _BATCH_BYTES, _IDS_PER_QUERY)
 
 
-def _fetch(connection: sqlite3.Connection, *, query: str, parameters: Sequence[str]) -> list[tuple[Any, ...]]:
+def _fetch(connection: sqlite3.Connection, *, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     return connection.execute(query, parameters).fetchall()
 
 

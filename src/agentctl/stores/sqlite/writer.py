@@ -19,6 +19,7 @@ from agentctl.errors import Refused, StoreError
 from agentctl.records.rows import Stored
 from agentctl.stores.base import Reader, StoreInfo, StoreKind, WriteKey
 from agentctl.stores.delegation import NoThreads, ReadsThrough
+from agentctl.stores.large import Chunks
 from agentctl.stores.sqlite.opening import SqliteFile, store_error
 from agentctl.stores.sqlite.reader import TASK_PATH, SqliteReader
 
@@ -245,11 +246,34 @@ class SqliteTransaction:
         return n_rows, n_bytes or 0
 
     def _insert(self, table: str, columns: Sequence[str], thread: str, rows: Iterable[Sequence[Any]]) -> None:
+        into = f"INSERT INTO {table} (thread_id, {', '.join(columns)}) VALUES"
         marks = ", ".join("?" * (1 + len(columns)))
-        self._connection.executemany(
-            f"INSERT INTO {table} (thread_id, {', '.join(columns)}) VALUES ({marks})",
-            ((thread, *row) for row in rows),
-        )
+        large: list[Sequence[Any]] = []
+
+        def small() -> Iterator[tuple[Any, ...]]:
+            for row in rows:
+                if any(isinstance(value, Chunks) for value in row):
+                    large.append(row)
+                else:
+                    yield (thread, *row)
+
+        self._connection.executemany(f"{into} ({marks})", small())
+        for row in large:
+            self._insert_in_chunks(into, table, columns, (thread, *row))
+
+    def _insert_in_chunks(self, into: str, table: str, columns: Sequence[str], row: Sequence[Any]) -> None:
+        """Inserts a row whose large value is written to the room that is made for it.
+
+        The bytes of other columns are, too: SQLite holds room in memory that something else comes after in the record.
+        """
+        marks = ", ".join("zeroblob(?)" if isinstance(value, Chunks | bytes) else "?" for value in row)
+        lengths = [len(value) if isinstance(value, Chunks | bytes) else value for value in row]
+        rowid = self._connection.execute(f"{into} ({marks})", lengths).lastrowid
+        for column, value in zip(("thread_id", *columns), row, strict=True):
+            if isinstance(value, Chunks | bytes) and len(value) and rowid is not None:
+                with self._connection.blobopen(table, column, rowid) as blob:
+                    for window in value.windows() if isinstance(value, Chunks) else (value,):
+                        blob.write(window)
 
 
 def _create_file(path: Path) -> bool:
