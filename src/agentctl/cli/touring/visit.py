@@ -25,6 +25,7 @@ from agentctl.cli.touring.stage import Stage, staged
 from agentctl.cli.touring.walk import Ground, Tell, story, walk
 from agentctl.config.load import Config
 from agentctl.config.workflows import Workflow
+from agentctl.experiments.isolated.outside import VARIABLE as ISOLATION
 from agentctl.records.runs import SideEffects
 from agentctl.records.tour import Incident, TourItem, TourReport
 from agentctl.render import tour as rendering
@@ -82,11 +83,15 @@ def _stages(workflows: Sequence[Workflow], project: Path) -> Generator[tuple[lis
 
 
 def _ground(env: Env, project: Path, production: Production, url: str) -> Ground:
+    """Returns where incidents are walked: in this process, unless the shell says otherwise, as a walk has many steps.
+
+    What moved outside is counted at the end, whatever holds the runs.
+    """
     cwd = env.cwd if env.cwd.is_relative_to(project) else project
     return Ground(
         env=env,
         cwd=cwd,
-        environ=production.environ(env.environ, url),
+        environ={ISOLATION: "off", **production.environ(env.environ, url)},
         flags=("--debug-store", _from(cwd, project / FOLDER / DEBUG_DATABASE)),
         store=production.shown,
         prefix=production.prefix,
