@@ -42,7 +42,7 @@ def test_an_experiment_apart_says_what_one_in_the_process_of_the_command_says(cl
 
 def test_what_ran_apart_is_told_beforehand_and_is_in_the_debug_store_and_in_the_case(cli: Cli) -> None:
     replay = cli("replay", f"{AGENT}@before:tools", environ={**os.environ, "AGENTCTL_ISOLATION": "best"})
-    assert "; isolation: " in replay.err and "writes held to 2 places" in replay.err
+    assert "  isolation: " in replay.err and "writes held to 2 places" in replay.err
     ((target, *_),) = replay.rows
     assert target == f"debug::{AGENT}.replay-1"
     assert {item["step"] for item in cli("history", target, "--json").json["items"]} == {1, 2, 3, 4, 5}

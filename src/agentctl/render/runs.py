@@ -77,7 +77,7 @@ def plan_lines(plan: Plan, verb: str) -> list[str]:
         shown = hide_secrets_in(plan.configurable)
         lines.append("  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in shown.items()))
     masked = ", prompts masked" if plan.masked else ", prompts not masked"
-    lines.append(f"  graph: {plan.graph}; model: {plan.model}{masked}; isolation: {plan.isolation}")
+    lines += [f"  graph: {plan.graph}; model: {plan.model}{masked}", f"  isolation: {plan.isolation}"]
     return lines + [f"  warning: {warning}" for warning in plan.warnings]
 
 
