@@ -23,7 +23,7 @@ check: venv
 
 test: check
 	$(BIN)/python -m compileall -q src graphs sandbox_tools fixtures
-	$(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 $(BIN)/python -m pytest -p xdist -n auto --dist loadgroup --no-loadscope-reorder
 
 bench: venv
 	$(BIN)/python -m benchmarks.bench

@@ -22,6 +22,8 @@ WRONG = {
     "support-cents-as-dollars": "reply contains 12900",
 }
 FORK = "debug::support-stale-order.fork-1"
+# The file needs none of the plugins that happen to be here, which take as long to load as the examples take to run.
+_FOR_PYTEST = {"LANGSMITH_TRACING": "false", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 UNKIND_GRAPH = """
     from agentctl.testing import ScriptedModel
     from graphs.support_refunds import graph as support
@@ -74,7 +76,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeededStore]:
 def run_pytest(store: SeededStore, **variables: str) -> tuple[int, str]:
     """Runs the exported file in a process of its own; returns its exit code and what it printed."""
     kept = ("PATH", "HOME", "LANG", "VIRTUAL_ENV")
-    environ = {name: os.environ[name] for name in kept if name in os.environ} | {"LANGSMITH_TRACING": "false"}
+    environ = {name: os.environ[name] for name in kept if name in os.environ} | _FOR_PYTEST
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "datasets/refunds"],
         cwd=store.folder,
