@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -84,7 +85,8 @@ def _tool(name: str, tool: StarterTool, signature: Signature | None) -> Iterator
     yield f'    """Answers in place of {name}."""'
     yield from _body(tool)
     yield "\n"
-    yield from (f"# {_in_comment(note)}" for note in tool.notes)
+    for note in tool.notes:
+        yield from textwrap.wrap(_in_comment(note), WIDTH, initial_indent="# ", subsequent_indent="# ")
     yield _CHECK
     yield from _registration(name, tool, has_schema=signature is None)
 
