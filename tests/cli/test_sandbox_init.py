@@ -88,7 +88,7 @@ def lint(*files: Path) -> None:
         assert ruff.returncode == 0, ruff.stdout
 
 
-@pytest.mark.parametrize("graph", ["keyed", "inside", "lazy"])
+@pytest.mark.parametrize("graph", ["keyed", "inside", "lazy", "lazynode", "nested", "workflow", "remote"])
 def test_the_registry_passes_its_check_and_a_replay_runs_on_it_alone(strangers: Project, graph: str) -> None:
     document = started(strangers, graph)
     assert [(tool["name"], tool["effect"], tool["answers_with"]) for tool in document["tools"]] in (

@@ -25,6 +25,7 @@ SPECS = {
     "workflow": "graph",
     "nested": "make",
     "deep": "make",
+    "remote": "builder",
 }
 """Graphs of `desk_app` by module, with the attribute that holds them."""
 
