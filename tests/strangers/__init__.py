@@ -1,10 +1,10 @@
 """Graphs that import nothing of agentctl, in every way that tools are put to a graph.
 
-Each is recorded once for real, then replayed and forked; an effect would be a line in a file or in a list. `desk_app` is
-an application with relative imports, `graphs` are single files. `test_projects.py` replays and forks `desk_app` by the
-command line, `test_recorded_models.py` does so with no model at all, `test_apart.py` in the process that experiments run
-in by default, `test_strangers.py` runs `graphs` on their recordings. `tests/cli/test_sandbox_init.py` writes their
-registries.
+Each is recorded once for real, then replayed and forked; an effect would be a line in a file or in a list. `desk_app`
+is an application with relative imports, `graphs` are single files. `test_projects.py` replays and forks `desk_app` by
+the command line, `test_recorded_models.py` does so with no model at all, `test_apart.py` in the process that
+experiments run in by default, `test_strangers.py` runs `graphs` on their recordings. `tests/cli/test_sandbox_init.py`
+writes their registries.
 
 | what                                               | graph                                                   |
 |----------------------------------------------------|---------------------------------------------------------|

@@ -50,11 +50,14 @@ def test_a_fork_with_another_answer_comes_to_another_end(project: Project, graph
     assert project.world() == []
 
 
-def test_what_a_tool_wrote_beside_its_message_is_there_also_where_a_node_builds_its_tool_node(project: Project) -> None:
+def test_a_command_comes_back_whole_also_where_a_node_builds_its_tool_node(project: Project) -> None:
     project.record("lazynode")
-    assert project("replay", "t@root", graph="lazynode").code == 0
-    shown = run_cli("show", "debug::t.replay-1", "--json", cwd=project.folder)
-    assert shown.json["values"]["status"] == "lost", shown.out[-800:]
+    done = project("replay", "t@root", graph="lazynode")
+    assert (done.code, done.json["side_effects"]["recorded"]) == (0, 2), done.out
+    nodes = done.json["runs"][0]["nodes"]
+    assert sorted(nodes) == ["act", "act", "agent", "agent", "agent", "note"]
+    shown = run_cli("show", f"debug::{done.json['runs'][0]['thread']}", "--json", cwd=project.folder)
+    assert (shown.json["values"]["status"], shown.json["values"]["noted"]) == ("lost", "it was lost"), shown.out[-800:]
 
 
 @pytest.mark.parametrize("graph", ["handoff"])

@@ -28,7 +28,8 @@ class Call:
         tool: The tool that would run, or None for a name that no tool has.
         by_tool_node: Whether what the tool gives is taken for the graph: a ToolNode makes the call, or the tool says
             that it gives a Command, which code hands on too. Else code of the application uses the result itself.
-        static_targets: Nodes that the ToolNode always leads to by plain edges; None where it also routes by condition.
+        static_targets: Nodes that the node of the call always leads to by plain edges; None where it also routes by
+            condition, or where its edges are not known.
         caller: Namespace of the task that makes the call, its own id last; '' where it is not known.
     """
 

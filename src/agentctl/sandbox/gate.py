@@ -16,8 +16,9 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from agentctl.revisions.namespaces import node_path
 from agentctl.sandbox import threads
 from agentctl.sandbox.answers import Desk, Ticket
 from agentctl.sandbox.calls import Blocked, Call
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 _MARK: Final = "__agentctl_gate__"
 
+StaticTargets: TypeAlias = Mapping[str, frozenset[str] | None]
+"""By the path of each node of a graph, the nodes that plain edges lead to from it. See `Found`."""
+
 
 @dataclass(slots=True)
 class Frame:
@@ -50,6 +54,7 @@ class Frame:
 _desk: ContextVar[Desk | None] = ContextVar("agentctl_desk", default=None)
 _permit: ContextVar[BaseTool | None] = ContextVar("agentctl_permit", default=None)
 _frame: ContextVar[Frame | None] = ContextVar("agentctl_frame", default=None)
+_targets: ContextVar[StaticTargets | None] = ContextVar("agentctl_targets", default=None)
 
 
 class _Process:
@@ -111,6 +116,16 @@ def framed(frame: Frame) -> Generator[None]:
         _frame.reset(token)
 
 
+@contextmanager
+def routed(targets: StaticTargets) -> Generator[None]:
+    """Tells the gate where the nodes of the graph lead that runs inside, for calls that no known ToolNode makes."""
+    token = _targets.set(targets)
+    try:
+        yield
+    finally:
+        _targets.reset(token)
+
+
 def current_desk() -> Desk | None:
     """Returns the desk of the run that this code belongs to, or None."""
     return _desk.get()
@@ -130,7 +145,7 @@ def install() -> None:
         if not _process.installed:
             _gate_method(BaseTool, "run")
             _gate_method(BaseTool, "arun")
-            threads.carry((_desk, _permit), ends_quietly=Blocked)
+            threads.carry((_desk, _permit, _targets), ends_quietly=Blocked)
             _process.installed = True
         for tool_class in _subclasses(BaseTool):
             if not tool_class.__module__.startswith("langchain_core."):
@@ -327,8 +342,8 @@ def _call(tool: BaseTool, tool_input: object, call_id: str | None, kwargs: Mappi
     if frame is not None and frame.tool is tool and not frame.used:
         frame.used = True
         return Call(tool.name, frame.args, frame.id, ns, tool, True, frame.static_targets, caller)
-    args = model_args(tool, tool_input)
-    return Call(tool.name, args, call_id, ns, tool, by_tool_node=returns_command(tool), caller=caller)
+    args, targets = model_args(tool, tool_input), (_targets.get() or {}).get(node_path(caller))
+    return Call(tool.name, args, call_id, ns, tool, returns_command(tool), targets, caller)
 
 
 def _lost(tool: BaseTool, tool_input: object, call_id: str | None) -> None:

@@ -46,6 +46,7 @@ def sandboxed(graph: Pregel[Any, Any, Any, Any], desk: Desk | None = None) -> Ge
     tools.update((id(tool), tool) for entry in found.tool_nodes for tool in entry.node.tools_by_name.values())
     with ExitStack() as undo:
         undo.enter_context(gate.known(tuple(tools.values())))
+        undo.enter_context(gate.routed(found.static_targets))
         for tool in tools.values():
             undo.enter_context(_guarded(tool))
         for tool_node in found.tool_nodes:

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,12 +51,22 @@ class FoundTool:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a walk found. `complete` is False where it stopped at its limit; `models` are class names."""
+    """What a walk found.
+
+    Attributes:
+        tool_nodes: ToolNodes, each where it was first met.
+        tools: Tools, each where it was first met.
+        models: Class names of models.
+        complete: False where the walk stopped at its limit.
+        static_targets: By the path of each node, the nodes that plain edges lead to from it; None where it also routes
+            by condition, or where nodes of several graphs with different edges have that path.
+    """
 
     tool_nodes: tuple[FoundToolNode, ...]
     tools: tuple[FoundTool, ...]
     models: tuple[str, ...]
     complete: bool = True
+    static_targets: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
 
     def in_tool_nodes(self) -> frozenset[int]:
         """Returns the identities of the tools that ToolNodes call; all others are called by code of a node."""
@@ -92,12 +102,15 @@ class _Walker:
         self._tool_nodes: list[FoundToolNode] = []
         self._tools: list[FoundTool] = []
         self._models: dict[str, None] = {}
+        self._targets: dict[str, frozenset[str] | None] = {}
 
     def walk(self, graph: object) -> Found:
         self._queue.append((graph, ""))
         while self._queue and len(self._seen) < MAX_OBJECTS:
             self._visit(*self._queue.popleft())
-        return Found(tuple(self._tool_nodes), tuple(self._tools), tuple(self._models), complete=not self._queue)
+        return Found(
+            tuple(self._tool_nodes), tuple(self._tools), tuple(self._models), not self._queue, dict(self._targets)
+        )
 
     def _push(self, value: object, path: str) -> None:
         if not isinstance(value, _ATOMS) and id(value) not in self._seen:
@@ -138,9 +151,11 @@ class _Walker:
         from langgraph.prebuilt import ToolNode
 
         for name, node in graph.nodes.items():
+            place, targets = _join(path, name), _static_targets(graph, name)
+            self._targets[place] = targets if self._targets.get(place, targets) == targets else None
             bound = _unbound(node.bound)
             if isinstance(bound, ToolNode) and self._first(bound):
-                self._add_tool_node(bound, _join(path, name), _static_targets(graph, name))
+                self._add_tool_node(bound, place, targets)
         for name, node in graph.nodes.items():
             for inner in (node.bound, *node.writers, *(node.subgraphs or ())):
                 self._push(inner, _join(path, name))

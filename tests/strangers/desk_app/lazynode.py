@@ -1,4 +1,4 @@
-"""A node that builds its ToolNode anew each time it runs."""
+"""A node that builds its ToolNode anew each time it runs; one of its tools also leads to another node."""
 
 from typing import Annotated, NotRequired
 
@@ -14,6 +14,7 @@ from .world import look_up, pay_back
 
 class State(MessagesState):
     status: NotRequired[str]
+    noted: NotRequired[str]
 
 
 def tools_of(customer: str) -> list:
@@ -22,7 +23,7 @@ def tools_of(customer: str) -> list:
         """Looks an order up."""
         status = look_up(order_id)["status"]
         said = ToolMessage(f"it is {status}", name="lookup_order", tool_call_id=tool_call_id)
-        return Command(update={"status": status, "messages": [said]})
+        return Command(update={"status": status, "messages": [said]}, goto="note")
 
     @tool
     def issue_refund(order_id: str) -> str:
@@ -40,9 +41,14 @@ def act(state: State):
     return ToolNode(tools_of("ada")).invoke(state)
 
 
+def note(state: State) -> dict:
+    return {"noted": f"it was {state['status']}"}
+
+
 builder = StateGraph(State)
 builder.add_node("agent", agent)
-builder.add_node("act", act)
+builder.add_node("act", act, destinations=("note",))
+builder.add_node("note", note)
 builder.add_edge(START, "agent")
 builder.add_conditional_edges("agent", lambda state: "act" if state["messages"][-1].tool_calls else END)
 builder.add_edge("act", "agent")
