@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import signal
 import socket
 import subprocess
@@ -17,6 +18,8 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.checkpoint.postgres import PostgresSaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from agentctl.sandbox.isolation.confinement import Layers
 from agentctl.testing import CliResult, run_cli
@@ -24,6 +27,8 @@ from tests.strangers.graphs import reaching
 from tests.support import asking_models, ending, shop
 from tests.support.cli import AGENT, CHECK, PATCH, Cli
 from tests.support.openai_loopback import openai_loopback
+from tests.support.postgres import new_database
+from tests.support.small_graph import graph_file
 
 APART = ("--isolation", "best")
 APPROVED = ("--resume", '{"decisions": [{"type": "approve"}]}')
@@ -62,6 +67,27 @@ def test_what_ran_apart_comes_into_a_debug_store_of_postgres(cli: Cli, fresh_pos
     assert thread == f"{AGENT}.fork-2"
     assert cli("show", f"debug::{thread}", "--json", *debug).json["id"] == head
     assert cli("diff", f"debug::{AGENT}.fork-1", f"debug::{thread}", "--exit-code", *debug).code in (0, 1)
+
+
+def test_an_encrypted_thread_of_postgres_runs_apart_and_stays_encrypted_in_a_file(
+    tmp_path: Path, postgres_url: str, fresh_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("Crypto")
+    key = "0123456789abcdef"
+    serde = EncryptedSerializer.from_pycryptodome_aes(key=key.encode())
+    graph = graph_file(tmp_path)
+    with PostgresSaver.from_conn_string(fresh_postgres_url) as saver:
+        saver.serde = serde
+        saver.setup()
+        app = runpy.run_path(str(tmp_path / "small_app.py"))["graph"].builder.compile(checkpointer=saver)
+        app.invoke({"note": ["a", "list"]}, {"configurable": {"thread_id": "t"}}, durability="sync")
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", key)
+    words = ("replay", "t@before:second", "--store", fresh_postgres_url, "--graph", graph, *APART)
+    with new_database(postgres_url) as debug:
+        refused = run_cli(*words, "--debug-store", debug, cwd=tmp_path)
+    assert refused.code == 5 and "t is encrypted" in refused.err and "hint: --debug-store FILE.sqlite" in refused.err
+    done = run_cli(*words, "--json", cwd=tmp_path)
+    assert (done.code, done.json["runs"][0]["status"]) == (0, "done"), done.err
 
 
 def test_a_level_that_there_is_not_is_named_with_where_it_stands(cli: Cli) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from agentctl.masking.keys import Key
 from agentctl.masking.masker import Masker
@@ -21,7 +20,7 @@ from agentctl.stores.copying.execute import copy
 from agentctl.stores.copying.selection import for_copy
 from agentctl.stores.open import open_reader, open_writer
 from tests.catalog import CATALOG, Saver, run_case
-from tests.support.copies import history, stock_saver, tuples
+from tests.support.copies import history, stock_saver, tuples, without_repeated_snapshots
 from tests.support.postgres import new_database
 
 NAMES = sorted(name for name in CATALOG if name != "empty")
@@ -102,11 +101,3 @@ def test_the_history_of_a_copy_equals_its_source_at_every_checkpoint(stores: Sto
         graph = CATALOG[name].build(stores.savers[target])
         expected = history(stores.graphs[source, name], report.source.thread)
         assert history(graph, report.target.thread) == expected, name
-
-
-def without_repeated_snapshots(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Leaves out snapshots of delta channels: Postgres shows one at every checkpoint of its version, SQLite at one."""
-    return [
-        (*one[:4], {key: value for key, value in one[4].items() if not isinstance(value, _DeltaSnapshot)}, *one[5:])
-        for one in found
-    ]

@@ -17,10 +17,12 @@ from typing import Any
 import ormsgpack
 import psycopg
 import pytest
+from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from agentctl.errors import NotFound, Refused, StoreError
+from agentctl.codec.encryption import is_encrypted
+from agentctl.errors import DecodeError, NotFound, Refused, StoreError
 from agentctl.records.rows import Stored, WriteRow
 from agentctl.stores.base import CopyPlan, Reader, Writer
 from agentctl.stores.copying.execute import copy
@@ -30,7 +32,7 @@ from agentctl.stores.postgres.writer import PostgresWriter
 from agentctl.stores.sqlite.writer import SqliteTransaction, SqliteWriter
 from tests.catalog import CATALOG, run_case
 from tests.catalog.storage import VALUES
-from tests.support.copies import stock_saver, tuples
+from tests.support.copies import stock_saver, tuples, without_repeated_snapshots
 from tests.support.postgres import new_database
 
 NAME = "join"
@@ -266,7 +268,7 @@ def test_a_thread_id_longer_than_the_index_is_refused(source: Reader, postgres: 
     assert target.rows(long)
 
 
-def test_encrypted_rows_stay_as_they_are_and_never_cross_kinds(
+def test_encrypted_rows_of_sqlite_stay_as_they_are_and_never_become_rows_of_postgres(
     tmp_path: Path, target: Writer, postgres: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The key in the environment must not turn an encrypted row into plain text on the way."""
@@ -281,6 +283,38 @@ def test_encrypted_rows_stay_as_they_are_and_never_cross_kinds(
         copy(reader, postgres, [whole(reader)])
     copy(reader, target, [whole(reader)])
     assert _raw(path, THREAD) == _raw(tmp_path / "debug" / "debug.sqlite", "copy")
+
+
+@pytest.mark.parametrize("name", ["values", "subgraph interrupted", "pending sends", "delta"])
+def test_encrypted_values_of_postgres_become_encrypted_rows_of_sqlite_with_the_key_alone(
+    tmp_path: Path, target: Writer, fresh_postgres_url: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    pytest.importorskip("Crypto")
+    monkeypatch.delenv("LANGGRAPH_AES_KEY", raising=False)
+    case, key = CATALOG[name], "0123456789abcdef"
+    serde = EncryptedSerializer.from_pycryptodome_aes(key=key.encode())
+    with PostgresSaver.from_conn_string(fresh_postgres_url) as saver:
+        saver.serde = serde
+        saver.setup()
+        case.run(case.build(saver), case.thread)
+        expected = without_repeated_snapshots(tuples(saver, case.thread))
+    with closing(open_reader(fresh_postgres_url)) as reader:
+        with pytest.raises(DecodeError, match="LANGGRAPH_AES_KEY is not set"):
+            copy(reader, target, [whole(reader, thread=case.thread)])
+        assert is_empty(target)
+        encrypted = {
+            stored.row.id
+            for ns in reader.namespaces(case.thread)
+            for stored in reader.stored(case.thread, ns, [row.id for row in reader.rows(case.thread, ns)])
+            if any(map(is_encrypted, stored.values.values()))
+        }
+        monkeypatch.setenv("LANGGRAPH_AES_KEY", key)
+        (report,) = copy(reader, target, [whole(reader, thread=case.thread)])
+    assert report.verified
+    with closing(sqlite3.connect(tmp_path / "debug" / "debug.sqlite", check_same_thread=False)) as connection:
+        sealed = connection.execute("SELECT checkpoint_id FROM checkpoints WHERE type = 'msgpack+aes'").fetchall()
+        assert {checkpoint_id for (checkpoint_id,) in sealed} == encrypted != set()
+        assert without_repeated_snapshots(tuples(SqliteSaver(connection, serde=serde), "copy")) == expected
 
 
 def test_encrypted_rows_are_recognised_by_their_type(

@@ -274,9 +274,11 @@ def test_encrypted_rows_are_opened_masked_and_sealed_again(
         assert kind == "postgres" or not Path(targets[kind]).exists()
         monkeypatch.setenv("LANGGRAPH_AES_KEY", AES_KEY)
         assert copied(masking(source.url), targets[kind], ASKING).verified
-        other = next(each for each in KINDS if each != kind)
-        with pytest.raises(Refused, match="encrypted"):
-            copied(masking(source.url), targets[other], ASKING)
+        if kind == "sqlite":
+            with pytest.raises(Refused, match="encrypted"):
+                copied(masking(source.url), targets["postgres"], ASKING)
+        else:
+            assert copied(masking(source.url), targets["sqlite"], ASKING).verified
     data = stored_bytes(targets[kind])
     assert found_in(data) == set()
     token = Sealed(targets[kind]).email()

@@ -234,7 +234,8 @@ def apart(
                 hint="--isolation best runs under what there is",
             )
         allowed = [*outside.variables]
-        if KEY_VARIABLE in environ and is_encrypted_at(given.source, given.target):
+        if is_encrypted_at(given.source, given.target):
+            _require_sqlite(given)
             allowed.append(KEY_VARIABLE)
         variables = reduced(environ, allow=allowed, given=via.variables if via else {})
         child = stack.enter_context(started(folders, confinement, variables, hearing.output))
@@ -242,10 +243,28 @@ def apart(
         yield Apart(child, via, given, take, hearing, GRACE_S if grace_s is None else grace_s)
 
 
+def _require_sqlite(given: Given) -> None:
+    """Refuses encrypted threads where the debug store is no file.
+
+    The runs are in a file of the child, whose rows are encrypted whole. Postgres keeps scalars plain.
+
+    Raises:
+        Refused: it is a Postgres database.
+    """
+    if given.debug.writer.info.kind == "postgres":
+        raise Refused(
+            f"{given.target.thread} is encrypted, and what a process of its own leaves behind can only go into a file",
+            hint="--debug-store FILE.sqlite takes it; --isolation off runs where the debug store is",
+        )
+
+
 def is_encrypted_at(source: Reader, target: Target) -> bool:
-    """Returns whether anything of a checkpoint is stored encrypted."""
+    """Returns whether anything of a checkpoint, or of the writes that are stored on it, is encrypted."""
     stored = next(iter(source.stored(target.thread, target.ns, [target.id])), None)
-    return stored is not None and (bool(stored.cipher) or any(map(is_encrypted, stored.values.values())))
+    if stored is not None and (stored.cipher or any(map(is_encrypted, stored.values.values()))):
+        return True
+    writes = source.writes(target.thread, target.ns, [target.id])
+    return any(write.value is not None and is_encrypted(write.value) for write in writes)
 
 
 def _forged(error: Forged) -> Refused:

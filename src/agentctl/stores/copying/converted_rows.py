@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from agentctl.codec.encryption import is_encrypted, sealed
+from agentctl.codec.encryption import decrypted, is_encrypted, sealed
 from agentctl.errors import Refused
 from agentctl.records.rows import Stored, StoredCheckpoint, WriteRow
 from agentctl.stores.base import Reader, RowPick
@@ -70,10 +70,14 @@ def for_postgres(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Itera
 def for_sqlite(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[Row]:
     """Yields the picked checkpoints as `CHECKPOINT_VALUES` of SQLite.
 
+    Postgres encrypts values one by one, and leaves scalars plain; SQLite encrypts whole rows. So encrypted values are
+    opened, and the row with all of them is sealed.
+
     Raises:
         Refused: SQLite cannot hold a value of a checkpoint.
+        DecodeError: A value is encrypted, and cannot be opened.
     """
-    for checkpoint in _stored(reader, thread, picks):
+    for checkpoint in map(opened, _stored(reader, thread, picks)):
         row = checkpoint.row
         try:
             state = to_state(checkpoint)
@@ -97,14 +101,14 @@ def converted_writes(
         target: Name of the target's kind, for messages.
 
     Raises:
-        Refused: A write is encrypted and the source another kind of store, or one of its texts does not fit.
+        Refused: A write of SQLite is encrypted, or one of its texts does not fit.
     """
     for write in picked_writes(reader, thread, picks):
         value = write.value or Stored("null", b"")
         try:
-            if is_encrypted(value) and reader.info.kind != target.lower():
-                raise Unholdable(f"encrypted write ({value.type}), which is copied only to the same kind of store")
             if target == "Postgres":
+                if is_encrypted(value) and reader.info.kind != "postgres":
+                    raise Unholdable(f"encrypted write ({value.type}), which is copied only to the same kind of store")
                 require_text(channel=write.channel, task=write.task_id, path=write.task_path, type=value.type)
         except Unholdable as reason:
             raise _refused(f"channel {write.channel}: {reason}", write.ns, write.checkpoint_id, target) from None
@@ -118,6 +122,19 @@ def converted_writes(
             value.type,
             value.data,
         )
+
+
+def opened(checkpoint: StoredCheckpoint) -> StoredCheckpoint:
+    """Returns a checkpoint whose encrypted values are opened, with the cipher that its row is to be sealed with.
+
+    Raises:
+        DecodeError: The key is missing or wrong.
+    """
+    ciphers = {value.type.partition("+")[2] for value in checkpoint.values.values() if is_encrypted(value)}
+    if not ciphers:
+        return checkpoint
+    values = {channel: decrypted(value) for channel, value in checkpoint.values.items()}
+    return replace(checkpoint, values=values, cipher=ciphers.pop())
 
 
 def picked_writes(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterator[WriteRow]:

@@ -15,7 +15,7 @@ from agentctl.stores.base import Reader, RowPick
 from agentctl.stores.copying import sqlite_rows
 from agentctl.stores.copying.compare import same_value
 from agentctl.stores.copying.convert import is_delta_snapshot
-from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
+from agentctl.stores.copying.converted_rows import opened, picked_checkpoints, picked_writes
 from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 from agentctl.stores.sqlite.writer import SqliteTransaction
@@ -89,7 +89,7 @@ def same_values(reader: Reader, copy: Reader, thread: str, as_thread: str, picks
     for expected, found in checkpoints:
         if expected is None or found is None:
             raise _differs(as_thread, f"checkpoint {(expected or found).row.id}")
-        what = _difference(expected, found)
+        what = _difference(opened(expected), opened(found))
         if what is not None:
             raise _differs(as_thread, f"{what} of checkpoint {expected.row.id}")
     writes = zip_longest(picked_writes(reader, thread, picks), picked_writes(copy, as_thread, picks))
