@@ -180,9 +180,11 @@ class Opened:
 
     def shown(self, name: str) -> str:
         """Returns a name as it may stand in what is made from a masked thread: with a token where it is personal."""
+        if not self.reader.info.masked:
+            return name
         from agentctl.masking.naming import shown_name
 
-        return shown_name(name, self.stores.masker) if self.reader.info.masked else name
+        return shown_name(name, self.stores.masker)
 
     def mask_report(self) -> MaskReport | None:
         """Returns what was masked so far, None where the target is seen as it is stored."""
