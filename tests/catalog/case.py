@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -72,15 +74,26 @@ def run_case(case: ThreadCase, saver: Saver, thread: str | None = None) -> Any:
 
 @contextmanager
 def sqlite_case(folder: Path, case: ThreadCase, thread: str | None = None) -> Iterator[tuple[Path, Any]]:
-    """Runs a case in a new SQLite file; yields the file and the graph, whose saver is open until the end."""
-    path = folder / "threads.sqlite"
+    """Lays a case down in a new SQLite file; yields the file and its graph, whose saver is open until the end."""
+    path = sqlite_thread(folder, case, thread)
     with SqliteSaver.from_conn_string(str(path)) as saver:
         saver.setup()
-        yield path, run_case(case, saver, thread)
+        yield path, case.build(saver)
 
 
 def sqlite_thread(folder: Path, case: ThreadCase, thread: str | None = None) -> Path:
-    """Runs a case in a new SQLite file, closes it and returns its path."""
-    with sqlite_case(folder, case, thread) as (path, _):
-        pass
+    """Lays a case down in a new SQLite file and returns its path; a case is run once a process, then copied."""
+    path = folder / "threads.sqlite"
+    path.write_bytes(_content(case, thread or case.thread))
     return path
+
+
+@cache
+def _content(case: ThreadCase, thread: str) -> bytes:
+    """Runs a case in a SQLite file of its own and returns what is in the file once it is closed."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "threads.sqlite"
+        with SqliteSaver.from_conn_string(str(path)) as saver:
+            saver.setup()
+            run_case(case, saver, thread)
+        return path.read_bytes()

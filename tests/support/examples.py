@@ -14,7 +14,7 @@ from tests.catalog import CATALOG, sqlite_thread
 
 
 def examples_of(folder: Path, name: str) -> tuple[Example, ...]:
-    """Runs a case of the catalog and returns its examples."""
+    """Returns the examples of a case of the catalog."""
     case = CATALOG[name]
     return examples_in(sqlite_thread(folder, case), case.thread)
 
