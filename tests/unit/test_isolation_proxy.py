@@ -245,9 +245,10 @@ def test_a_client_that_waits_to_be_told_is_told_to_go_on() -> None:
     with serving(answering(_OK)) as host, proxy([host.place], environ={}) as running, _open(running) as connection:
         head = f"POST http://{host.place}/ HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n"
         connection.sendall(f"{head}{_authorization(running)}\r\n\r\n".encode())
-        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")
+        told = connection.recv(65536)  # the answer may come with it: this host does not wait for the body
+        assert told.startswith(b"HTTP/1.1 100 ")
         connection.sendall(b"body")
-        assert _read(connection).endswith(b"ok")
+        assert (told + _read(connection)).endswith(b"ok")
     assert b"expect" not in host.came[0].lower()
 
 
