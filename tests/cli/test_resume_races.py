@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import yaml
 from agentctl.stores.open import open_reader, open_writer
 from agentctl.testing import CliResult, run_cli
 from tests.support import gated
-from tests.support.processes import Shell
+from tests.support.forked import Forked, Forks
 
 pytestmark = pytest.mark.real_process
 TIMEOUT_S = 60
@@ -30,6 +29,7 @@ class Place:
 
     folder: Path
     store: str
+    forks: Forks
     prefix: str = "debug::"
     options: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -55,16 +55,15 @@ class Place:
         started = self("run", "gated", "--thread", self.target, "--input", "{}")
         assert started.code == 0, started.err
 
-    def process(self, *words: str, gate: bool = True) -> subprocess.Popen[str]:
+    def process(self, *words: str, gate: bool = True) -> Forked:
         """Starts a command in a process of its own; with the gate its payment is held up."""
-        shell = Shell(self.folder, variables={**self.environ(gate=gate), "USER": "ana"})
-        return shell.start(" ".join(["agentctl", *words, *self.options]))
+        environ = {**os.environ, **self.environ(gate=gate), "USER": "ana"}
+        return self.forks.start([*words, *self.options], self.folder, environ)
 
     @contextmanager
-    def paying(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+    def paying(self, *words: str) -> Iterator[Forked]:
         """A process that resumes the thread and is held up right after its payment."""
         with self.process("resume", self.target, "--value", "3", "--stream", "custom", *words) as process:
-            assert process.stdout is not None
             assert any('{"paid": 3}' in line for line in iter(process.stdout.readline, ""))
             try:
                 yield process
@@ -90,7 +89,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(tmp_path / "store" / "threads.sqlite")
 
 
-def project(folder: Path, url: str, *, live: bool = False) -> Place:
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forks]:
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
+def project(folder: Path, url: str, forks: Forks, *, live: bool = False) -> Place:
     app = Path(gated.__file__)
     config = {
         "profiles": {"live": {"store": url if live else "none.sqlite", "access": "write"}},
@@ -107,14 +113,14 @@ def project(folder: Path, url: str, *, live: bool = False) -> Place:
     (folder / "paid").touch()
     os.mkfifo(folder / "gate")
     if not live:
-        return Place(folder, url)
+        return Place(folder, url, forks)
     open_writer(url).setup()
-    return Place(folder, url, "live::", ("--tools", "production"), {"AGENTCTL_ENV": "production"})
+    return Place(folder, url, forks, "live::", ("--tools", "production"), {"AGENTCTL_ENV": "production"})
 
 
 @pytest.mark.parametrize("url", STORES, indirect=True)
-def test_of_two_answers_one_wins_and_the_other_is_told_whose(tmp_path: Path, url: str) -> None:
-    place = project(tmp_path, url)
+def test_of_two_answers_one_wins_and_the_other_is_told_whose(tmp_path: Path, url: str, forks: Forks) -> None:
+    place = project(tmp_path, url, forks)
     place.start_thread()
     with place.paying("--configurable", "actor=maria") as process:
         for words in (("resume", place.target, "--value", "4"), ("run", "gated", "--thread", place.target)):
@@ -124,7 +130,7 @@ def test_of_two_answers_one_wins_and_the_other_is_told_whose(tmp_path: Path, url
             assert " since 20" in refused.err and "(agentctl resume)" in refused.err
         assert place("run", "gated", "--thread", f"{place.prefix}other", "--input", "{}").code == 0
         with place.opened_gate():
-            out, err = process.communicate(timeout=TIMEOUT_S)
+            out, err = process.communicate(TIMEOUT_S)
     assert process.returncode == 0, err
     assert out.splitlines()[-1].split("\t")[:3] == ["end", place.target, "done"]
     late = place("resume", place.target, "--value", "4")
@@ -134,18 +140,18 @@ def test_of_two_answers_one_wins_and_the_other_is_told_whose(tmp_path: Path, url
 
 
 @pytest.mark.parametrize("url", STORES, indirect=True)
-def test_of_two_commands_at_the_same_moment_one_runs_in_production_too(tmp_path: Path, url: str) -> None:
-    place = project(tmp_path, url, live=True)
+def test_of_two_commands_at_the_same_moment_one_runs_in_production_too(tmp_path: Path, url: str, forks: Forks) -> None:
+    place = project(tmp_path, url, forks, live=True)
     place.start_thread()
     both = [place.process("resume", place.target, "--value", amount, gate=False) for amount in ("1", "2")]
-    told = [process.communicate(timeout=TIMEOUT_S) for process in both]
+    told = [process.communicate(TIMEOUT_S) for process in both]
     assert sorted(process.returncode for process in both) == [0, 5], told
     assert len(place.paid) == 1
 
 
 @pytest.mark.parametrize("url", STORES, indirect=True)
-def test_a_killed_command_keeps_nobody_out(tmp_path: Path, url: str) -> None:
-    place = project(tmp_path, url)
+def test_a_killed_command_keeps_nobody_out(tmp_path: Path, url: str, forks: Forks) -> None:
+    place = project(tmp_path, url, forks)
     place.start_thread()
     with place.paying() as process:
         process.send_signal(signal.SIGKILL)
@@ -156,11 +162,12 @@ def test_a_killed_command_keeps_nobody_out(tmp_path: Path, url: str) -> None:
 
 
 @pytest.mark.parametrize(("url", "how"), [("sqlite", "closed pipe"), ("postgres", "Ctrl-C")], indirect=["url"])
-def test_a_command_that_is_cut_off_keeps_what_was_saved_and_its_calls(tmp_path: Path, url: str, how: str) -> None:
-    place = project(tmp_path, url)
+def test_a_command_that_is_cut_off_keeps_what_was_saved_and_its_calls(
+    tmp_path: Path, url: str, forks: Forks, how: str
+) -> None:
+    place = project(tmp_path, url, forks)
     place.start_thread()
     with place.paying("--stream", "updates") as process:
-        assert process.stdout is not None and process.stderr is not None
         if how == "Ctrl-C":
             process.send_signal(signal.SIGINT)
             code = process.wait(TIMEOUT_S)
@@ -178,8 +185,8 @@ def test_a_command_that_is_cut_off_keeps_what_was_saved_and_its_calls(tmp_path: 
 
 
 @pytest.mark.parametrize("url", STORES, indirect=True)
-def test_the_lock_leaves_nothing_behind(tmp_path: Path, url: str) -> None:
-    place = project(tmp_path, url)
+def test_the_lock_leaves_nothing_behind(tmp_path: Path, url: str, forks: Forks) -> None:
+    place = project(tmp_path, url, forks)
     place.start_thread()
     assert place("resume", place.target, "--value", "1").code == 0
     if "://" not in url:
