@@ -26,7 +26,7 @@ from agentctl.stores.postgres.opening import PostgresDatabase
 from agentctl.stores.postgres.snapshots import Snapshot
 from agentctl.stores.sqlite.opening import SqliteFile
 from agentctl.testing import CliResult, run_cli
-from tests.support.postgres import new_database
+from tests.support.postgres import EmptyDatabases
 from tests.support.processes import MODULE
 from tests.support.sqlite_process import SqlProcess
 from tests.support.stored import is_postgres
@@ -51,10 +51,10 @@ _KEY = "checkpoint_ns, checkpoint_id"
 
 
 @contextmanager
-def _store(kind: str, folder: Path, server: str) -> Iterator[str]:
+def _store(kind: str, folder: Path, databases: EmptyDatabases) -> Iterator[str]:
     """Gives the address of a store that is set up and holds two turns."""
     if kind == "postgres":
-        with new_database(server) as url:
+        with databases.lend() as url:
             _fill(url)
             yield url
         return
@@ -76,11 +76,11 @@ def _fill(url: str) -> None:
 
 @pytest.fixture(scope="module", params=STORES)
 def writer(
-    request: pytest.FixtureRequest, postgres_url: str, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, empty_databases: EmptyDatabases, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Writer]:
     """A process that writes all the while; in the end none of its statements has failed or waited in vain."""
     folder = tmp_path_factory.mktemp("live")
-    with _store(request.param, folder, postgres_url) as url:
+    with _store(request.param, folder, empty_databases) as url:
         with writing(url, folder) as writer:
             yield writer
         assert writer.failures() == []
@@ -144,9 +144,9 @@ def test_a_copy_of_a_thread_that_is_written_is_a_state_that_was(writer: Writer, 
 @pytest.mark.parametrize("kind", ["sqlite wal", "postgres"])
 @pytest.mark.parametrize("into", ["the same store", "sqlite", "postgres"])
 def test_a_copy_is_of_one_moment_though_each_of_its_reads_meets_a_new_step(
-    kind: str, into: str, tmp_path: Path, postgres_url: str
+    kind: str, into: str, tmp_path: Path, empty_databases: EmptyDatabases
 ) -> None:
-    with _store(kind, tmp_path, postgres_url) as url, new_database(postgres_url) as other:
+    with _store(kind, tmp_path, empty_databases) as url, empty_databases.lend() as other:
         target = {"the same store": url, "sqlite": str(tmp_path / "copy.sqlite"), "postgres": other}[into]
         with _each_read_meets_a_step(url) as written:
             done = _cli(url, "copy", THREAD, "--only", "all", "--to", target, "--as", "c", cwd=tmp_path)
@@ -159,9 +159,9 @@ def test_a_copy_is_of_one_moment_though_each_of_its_reads_meets_a_new_step(
 @pytest.mark.parametrize("kind", ["sqlite wal", "postgres"])
 @pytest.mark.parametrize("late", [False, True], ids=["in order", "checkpoints after their writes"])
 def test_doctor_takes_nothing_for_a_fault_that_is_only_being_written(
-    kind: str, late: bool, tmp_path: Path, postgres_url: str
+    kind: str, late: bool, tmp_path: Path, empty_databases: EmptyDatabases
 ) -> None:
-    with _store(kind, tmp_path, postgres_url) as url, _each_read_meets_a_step(url, late=late) as written:
+    with _store(kind, tmp_path, empty_databases) as url, _each_read_meets_a_step(url, late=late) as written:
         done = _cli(url, "doctor", THREAD, cwd=tmp_path)
 
     assert (done.code, done.rows) == (0, []), done.err
@@ -172,9 +172,9 @@ def test_doctor_takes_nothing_for_a_fault_that_is_only_being_written(
 @pytest.mark.parametrize("words", [*LOOKING[:1], *LOOKING[7:9]], ids=" ".join)
 @pytest.mark.parametrize("as_json", [False, True], ids=["", "json"])
 def test_while_a_pager_waits_nothing_of_the_store_is_held(
-    kind: str, words: tuple[str, ...], as_json: bool, tmp_path: Path, postgres_url: str
+    kind: str, words: tuple[str, ...], as_json: bool, tmp_path: Path, empty_databases: EmptyDatabases
 ) -> None:
-    with _store(kind, tmp_path, postgres_url) as url, _would_wait_for(url) as nobody_waits:
+    with _store(kind, tmp_path, empty_databases) as url, _would_wait_for(url) as nobody_waits:
         pager = _Pager(nobody_waits)
         code = _paged([*words, "--store", url, *(["--json"] if as_json else [])], pager, tmp_path)
 
