@@ -91,7 +91,9 @@ def export(
     env = ctx.obj
     from agentctl.datasets.export import export as write
     from agentctl.datasets.export import format_of
+    from agentctl.datasets.folder import require_name
 
+    require_name(dataset)
     chosen = format_of(format)
     wish = MaskWish(mask, unsaid=True, keeps_key=not dry_run)
     with open_target(env, target, where, ranges=True, mask=wish) as opened:

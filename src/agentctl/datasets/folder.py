@@ -18,6 +18,12 @@ EXAMPLES = "examples.jsonl"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+def require_name(name: str) -> None:
+    """Raises UsageError where a dataset's name is no plain folder name."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"not a dataset name: {name!r}", hint="letters, digits, dots, dashes and underscores")
+
+
 def dataset_folder(base: Path, name: str) -> Path:
     """Returns the folder of a dataset below `base`.
 
@@ -25,8 +31,7 @@ def dataset_folder(base: Path, name: str) -> Path:
         UsageError: the name is no plain folder name.
         StoreError: a link stands in its place.
     """
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"not a dataset name: {name!r}", hint="letters, digits, dots, dashes and underscores")
+    require_name(name)
     folder = base / name
     _require_plain_folder(folder)
     return folder
