@@ -71,7 +71,7 @@ def debug(tmp_path: Path) -> Path:
 
 def doctor(rows: Rows, thread: str) -> tuple[CliResult, list[dict[str, Any]]]:
     """What `doctor` says of a thread."""
-    found = run_cli("doctor", thread, "--store", rows.url, "--json", environ={})
+    found = run_cli("doctor", thread, "--store", rows.url, "--json")
     return found, found.json["items"]
 
 
@@ -83,7 +83,7 @@ def pasted(items: Sequence[dict[str, Any]], graph: str, debug: Path) -> CliResul
     """Runs the one fork that the findings give as their command."""
     (line,) = {item["command"] for item in items if item["command"].startswith("agentctl fork ")}
     words = shlex.split(line)[1:]
-    return run_cli(*words, "--graph", f"{FILE}:{graph}", "--debug-store", debug, "--json", environ={})
+    return run_cli(*words, "--graph", f"{FILE}:{graph}", "--debug-store", debug, "--json")
 
 
 def told(debug: Path, thread: str, graph: Any) -> list[Any]:
@@ -131,7 +131,7 @@ def test_e1_e2_e13_a_tool_that_raised_leaves_a_fault_and_the_command_that_answer
     assert [m.type for m in messages] == ["human", "ai", "tool", "tool", "human", "ai"]
     assert [m.tool_call_id for m in messages[2:4]] == ["look-1", "pay-1"]
     for fork in (f"{thread}.fork-1", f"{thread}.fork-2"):
-        assert run_cli("doctor", fork, "--store", debug, environ={}).code == 0
+        assert run_cli("doctor", fork, "--store", debug).code == 0
 
 
 def test_e12_a_cancelled_run_is_told_and_a_new_message_after_it_is_a_fault(rows: Rows, debug: Path) -> None:
@@ -144,7 +144,7 @@ def test_e12_a_cancelled_run_is_told_and_a_new_message_after_it_is_a_fault(rows:
     assert (found.code, codes(items, "info")) == (0, {"call_waiting"})
     assert {item["cause"].partition(":")[2] for item in items} == {" the thread stopped before tools"}
     answers = ("--answer", 'look-1="gone"', "--answer", 'pay-1="not paid"', "--graph", f"{FILE}:node_agent")
-    forked = run_cli("fork", "cancelled", "--store", rows.url, "--debug-store", debug, *answers, "--json", environ={})
+    forked = run_cli("fork", "cancelled", "--store", rows.url, "--debug-store", debug, *answers, "--json")
     assert (forked.code, forked.json["runs"][0]["reply"]) == (0, "done")
 
     go(broken, "cancelled", {"messages": [HumanMessage("hello?")]})
@@ -158,7 +158,7 @@ def test_e3_one_of_two_calls_is_not_answered_without_the_other(rows: Rows, debug
     go(graph, "half", ASKED)
     stores = ("--store", rows.url, "--debug-store", debug, "--graph", f"{FILE}:node_agent")
 
-    refused = run_cli("fork", "half", "--answer", 'look-1="gone"', *stores, environ={})
+    refused = run_cli("fork", "half", "--answer", 'look-1="gone"', *stores)
 
     assert refused.code == 5
     assert "pay (pay-1) of the same message would stay unanswered" in refused.err
@@ -174,7 +174,7 @@ def test_e3_one_of_two_calls_is_not_answered_without_the_other(rows: Rows, debug
     assert [m.type for m in told(debug, "half.fork-1", field_agents.node_agent)] == ["human", "ai", "tool", "tool"]
 
     go(graph, "half", None)
-    went_on = run_cli("fork", "half", "--answer", 'pay-1="late"', "--no-run", *stores, environ={})
+    went_on = run_cli("fork", "half", "--answer", 'pay-1="late"', "--no-run", *stores)
     assert went_on.code == 0, went_on.err
 
 
@@ -183,9 +183,9 @@ def test_e3_of_a_message_in_the_past_every_open_call_is_answered_or_none(rows: R
     go(graph, "past", ASKED)
     go(graph, "past", {"messages": [HumanMessage("hello?")]})
     stores = ("--store", rows.url, "--debug-store", debug, "--graph", f"{FILE}:node_agent")
-    head = run_cli("resolve", "past", "--store", rows.url, "--json", environ={}).json["id"]
+    head = run_cli("resolve", "past", "--store", rows.url, "--json").json["id"]
 
-    refused = run_cli("fork", f"past@{head}", "--answer", 'look-1="gone"', "--no-run", *stores, environ={})
+    refused = run_cli("fork", f"past@{head}", "--answer", 'look-1="gone"', "--no-run", *stores)
 
     assert refused.code == 5
     assert "pay (pay-1) of the same message would stay unanswered" in refused.err
@@ -200,7 +200,7 @@ def test_e3_calls_of_a_conversation_in_another_channel_are_answered_too(rows: Ro
 
     assert (found.code, codes(items)) == (1, {"call_unanswered"})
     assert pasted(items, "chat_agent", debug).code == 0
-    assert run_cli("doctor", "chat.fork-1", "--store", debug, environ={}).code == 0
+    assert run_cli("doctor", "chat.fork-1", "--store", debug).code == 0
 
 
 @ON_BOTH
@@ -241,11 +241,11 @@ def test_e5_e9_a_result_whose_call_was_trimmed_names_the_checkpoint_that_lost_it
     found, items = doctor(rows, "trimmed")
 
     assert (found.code, codes(items)) == (1, {"call_orphaned"})
-    lost = run_cli("resolve", "trimmed@after:trim", "--store", rows.url, "--json", environ={}).json["id"]
+    lost = run_cli("resolve", "trimmed@after:trim", "--store", rows.url, "--json").json["id"]
     assert _cause(items, "call_orphaned") == (
         f"a result of lookup (c1) answers no call before it; the first checkpoint without the call is {lost}"
     )
-    assert run_cli(*shlex.split(items[0]["command"])[1:], "--json", environ={}).json["wrote"] == ["trim"]
+    assert run_cli(*shlex.split(items[0]["command"])[1:], "--json").json["wrote"] == ["trim"]
 
 
 def test_e6_the_call_beside_a_hand_off_is_named_in_the_graph_and_in_the_agent_that_took_over(
@@ -259,7 +259,7 @@ def test_e6_the_call_beside_a_hand_off_is_named_in_the_graph_and_in_the_agent_th
     assert _places(items) == {("call_unanswered", ""), ("call_unanswered", "bob")}
     assert {item["cause"].partition(" has ")[0] for item in items} == {"lookup (t2)"}
     assert pasted(items, "alice_bob_carol", debug).code == 0
-    assert run_cli("doctor", "handed.fork-1", "--store", debug, environ={}).code == 0
+    assert run_cli("doctor", "handed.fork-1", "--store", debug).code == 0
 
 
 def test_e7_of_two_hand_offs_at_once_the_one_that_was_left_behind_is_named(rows: Rows, debug: Path) -> None:
@@ -273,7 +273,7 @@ def test_e7_of_two_hand_offs_at_once_the_one_that_was_left_behind_is_named(rows:
     took_over = {"transfer_to_bob (bob)": "carol", "transfer_to_carol (carol)": "bob"}[left]
     assert _places(items) == {("call_unanswered", ""), ("call_unanswered", took_over)}
     assert pasted(items, "alice_bob_carol", debug).code == 0
-    assert run_cli("doctor", "both.fork-1", "--store", debug, environ={}).code == 0
+    assert run_cli("doctor", "both.fork-1", "--store", debug).code == 0
 
 
 def _places(items: Sequence[dict[str, Any]]) -> set[tuple[str, str]]:
@@ -310,7 +310,7 @@ def test_e10_a_malformed_call_needs_a_result_too_and_can_be_given_one(rows: Rows
     assert items[0]["cause"] == "pay (bad) was malformed, has no result, and the thread ended there"
     assert pasted(items, "node_agent", debug).code == 0
     assert [m.type for m in told(debug, "malformed.fork-1", field_agents.node_agent)] == ["human", "ai", "tool"]
-    assert run_cli("doctor", "malformed.fork-1", "--store", debug, environ={}).code == 0
+    assert run_cli("doctor", "malformed.fork-1", "--store", debug).code == 0
 
 
 def test_e11_a_call_with_an_empty_id_is_paired_by_position_and_is_a_call(rows: Rows) -> None:
@@ -326,7 +326,7 @@ def test_e11_a_call_with_an_empty_id_is_paired_by_position_and_is_a_call(rows: R
     assert (found.code, codes(items), codes(items, "warning")) == (0, set(), {"call_without_id"})
     assert (still_open.code, codes(open_items)) == (1, {"call_unanswered"})
     assert _cause(open_items, "call_unanswered") == "lookup (no id) has no result, and a human message came after it"
-    shown = run_cli("show", "no id", "--store", rows.url, "--call", "lookup", "--json", environ={}).json
+    shown = run_cli("show", "no id", "--store", rows.url, "--call", "lookup", "--json").json
     assert shown["result"]["text"] == "A1 was delivered"
 
 
@@ -378,14 +378,14 @@ def test_e15_e17_e18_a_rejected_call_has_its_result_its_sibling_too_and_never_ru
     found, items = doctor(rows, thread)
 
     assert (found.code, items) == (0, [])
-    shown = run_cli("show", thread, "--store", rows.url, "--messages", "--json", environ={}).json["items"]
+    shown = run_cli("show", thread, "--store", rows.url, "--messages", "--json").json["items"]
     results = {answer["name"]: answer["status"] for item in shown for answer in item["answers"]}
     assert results == {"lookup": "success", "pay": "error"}
 
     PAID.clear()
     stores = ("--store", rows.url, "--debug-store", debug, "--graph", f"{FILE}:{graph}")
     decision = '{"decisions": [{"type": "reject", "message": "not today"}]}'
-    replayed = run_cli("replay", f"{thread}@before:model:1", "--resume", decision, *stores, "--json", environ={})
+    replayed = run_cli("replay", f"{thread}@before:model:1", "--resume", decision, *stores, "--json")
 
     assert replayed.code == 0, replayed.out
     (run,) = replayed.json["runs"]
@@ -397,7 +397,7 @@ def test_e16_the_arguments_that_were_asked_for_and_those_that_ran_are_both_shown
 ) -> None:
     thread = decided("approving_agent", "edit")
 
-    shown = run_cli("show", thread, "--store", rows.url, "--call", "pay", "--json", environ={}).json
+    shown = run_cli("show", thread, "--store", rows.url, "--call", "pay", "--json").json
 
     assert shown["args"] == {"order": "A1"}
     assert 'arguments {"order": "A1", "amount": 5}' in shown["result"]["text"]
