@@ -64,12 +64,13 @@ class Chunks:
     Args:
         n_bytes: How many the value has.
         read: Returns its bytes from a position on, so many or to its end.
+        chunk_bytes: How many are read at once, unless more are asked for; None for a tenth of it, of 1 to 8 MB.
     """
 
-    def __init__(self, n_bytes: int, read: Callable[[int, int], bytes]) -> None:
+    def __init__(self, n_bytes: int, read: Callable[[int, int], bytes], *, chunk_bytes: int | None = None) -> None:
         self._n_bytes = n_bytes
         self._read = read
-        self._chunk_bytes = min(max(n_bytes // _N_CHUNKS, LARGE_BYTES), _MAX_CHUNK_BYTES)
+        self._chunk_bytes = chunk_bytes or min(max(n_bytes // _N_CHUNKS, LARGE_BYTES), _MAX_CHUNK_BYTES)
         self._start = 0
         self._held = b""
 

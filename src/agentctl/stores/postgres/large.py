@@ -1,6 +1,7 @@
 """Large values of a Postgres database, read in parts by the server.
 
 A value that the server compressed is opened from its beginning for every part of it, so that parts are of megabytes.
+Inline text is taken out of its whole document for every part: its parts are longer.
 
 Source: www.postgresql.org/docs/18/storage-toast.html; `PostgresSaver.put` (langgraph-checkpoint-postgres 3.2.0) keeps
 text inline, in the document.
@@ -14,6 +15,9 @@ from agentctl.records.rows import Large, Sliceable, Stored, WriteRow
 from agentctl.stores.large import Chunks, changed
 from agentctl.stores.postgres.states import Fetch, text_head
 
+_TEXT_CHUNK_BYTES: Final = 16 * 1024 * 1024
+_TEXT: Final = "checkpoint #>> ARRAY['channel_values', %s::text]"
+"""Inline text by its channel, without a copy of all inline values on the way."""
 _VERSION: Final = (
     "(SELECT checkpoint -> 'channel_versions' ->> %s FROM {checkpoints}"
     " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s)"
@@ -60,11 +64,18 @@ def large_blob(fetch: Fetch, thread: str, ns: str, channel: str, version: str) -
 
 def large_text(fetch: Fetch, thread: str, ns: str, id: str, channel: str) -> Large:
     """Returns inline text of a checkpoint, as SQLite keeps it."""
-    key, text = (thread, ns, id), "checkpoint -> 'channel_values' ->> %s"
-    found = fetch(f"SELECT octet_length({text}) {_CHECKPOINT}", (channel, *key))
+    key = (thread, ns, id)
+    found = fetch(f"SELECT octet_length({_TEXT}) {_CHECKPOINT}", (channel, *key))
     if not found:
         raise changed()
-    rest = _in_chunks(fetch, f"convert_to({text}, 'UTF8')", _CHECKPOINT, key, found[0][0] or 0, (channel,))
+    rest = _in_chunks(
+        fetch,
+        f"convert_to({_TEXT}, 'UTF8')",
+        _CHECKPOINT,
+        (channel, *key),
+        found[0][0] or 0,
+        chunk_bytes=_TEXT_CHUNK_BYTES,
+    )
     return Large("msgpack", _Headed(text_head(len(rest)), rest))
 
 
@@ -99,9 +110,10 @@ def _in_chunks(
     fetch: Fetch,
     value: str,
     source: str,
-    key: tuple[object, ...],
+    parameters: tuple[object, ...],
     n_bytes: int,
-    parameters: tuple[object, ...] = (),
+    *,
+    chunk_bytes: int | None = None,
 ) -> Chunks:
     """Returns a value as it is sliced. OFFSET keeps an expression from being worked out twice."""
 
@@ -109,10 +121,10 @@ def _in_chunks(
         found = fetch(
             "SELECT octet_length(whole), substring(whole FROM %s FOR %s)"
             f" FROM (SELECT {value} AS whole {source} OFFSET 0) AS one",
-            (start + 1, n_asked, *parameters, *key),
+            (start + 1, n_asked, *parameters),
         )
         if not found or found[0][0] != n_bytes:
             raise changed()
         return bytes(found[0][1])
 
-    return Chunks(n_bytes, read)
+    return Chunks(n_bytes, read, chunk_bytes=chunk_bytes)
