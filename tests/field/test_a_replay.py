@@ -166,7 +166,7 @@ def test_a6_a_replay_never_writes_into_the_store_that_it_reads(tmp_path: Path, s
 
     debug = spelling.format(file=file, folder=tmp_path, name=tmp_path.name)
     stores = ("--store", file, "--debug-store", debug)
-    replayed = run_cli("replay", "t@root", *stores, "--graph", "app.py:graph", cwd=tmp_path, environ={})
+    replayed = run_cli("replay", "t@root", *stores, "--graph", "app.py:graph", cwd=tmp_path)
 
     assert replayed.code == 5
     assert "only read" in replayed.err

@@ -24,7 +24,7 @@ class Debug:
         self.url = url
 
     def __call__(self, verb: str, *words: str) -> CliResult:
-        return run_cli(verb, *words, "--debug-store", self.url, "--json", environ={})
+        return run_cli(verb, *words, "--debug-store", self.url, "--json")
 
     def start(self, graph: str, thread: str, given: str = '{"log": []}', *words: str) -> list[Any]:
         """Runs a thread to its questions and returns them."""

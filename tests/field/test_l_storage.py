@@ -40,7 +40,7 @@ class Shop:
     cwd: Path
 
     def __call__(self, *words: object, terminal: bool = False) -> CliResult:
-        return run_cli(*map(str, words), cwd=self.cwd, terminal=terminal, environ={}, now=hours_later)
+        return run_cli(*map(str, words), cwd=self.cwd, terminal=terminal, now=hours_later)
 
     def n_rows(self, thread: str) -> int:
         tables = ["checkpoints", "{writes}", *(["checkpoint_blobs"] if self.rows.kind == "postgres" else [])]
@@ -438,7 +438,7 @@ def test_l20_tables_of_a_shallow_saver_are_refused_without_a_word_of_history(
             " metadata jsonb, PRIMARY KEY (thread_id, checkpoint_ns))"
         )
     for words in (("threads",), ("prune", "--keep-turns", "1")):
-        refused = run_cli(*words, "--store", fresh_postgres_url, cwd=tmp_path, environ={})
+        refused = run_cli(*words, "--store", fresh_postgres_url, cwd=tmp_path)
         assert refused.code == 4
         assert "shallow saver: one state a thread and no history" in refused.err
 

@@ -105,7 +105,7 @@ def _cli(rows: Rows, folder: Path, *words: str, **changed: str) -> CliResult:
     """Runs a command on the thread with the application as it is after a change."""
     (folder / "changing_application.py").write_text(_MODULE.format(**{**_WRITTEN, **changed}), "utf-8")
     places = ("--store", rows.url, "--debug-store", str(folder / "debug" / "debug.sqlite"))
-    return run_cli(*words, *places, cwd=folder, environ={})
+    return run_cli(*words, *places, cwd=folder)
 
 
 GRAPH = ("--graph", "changing_application.py:graph")
