@@ -53,7 +53,8 @@ class Stores:
                 reader, writer = open_reader(self.urls[source]), open_writer(self.urls[target])
                 stack.callback(reader.close)
                 if direction in MASKED:
-                    reader = masked(reader, Masker(rules_of(MaskSettings()), Key(bytes(32))), trusts_marks=True)
+                    masker = Masker(rules_of(MaskSettings()), Key(bytes(32)))
+                    reader = masked(reader, lambda: masker, trusts_marks=True)
                 stack.callback(writer.close)
                 plans = []
                 for name in NAMES:

@@ -54,7 +54,8 @@ def new_masker(byte: int = 0) -> Masker:
 
 
 def masking(url: str, masker: Masker | None = None, *, trusts_marks: bool = True) -> Reader:
-    return masked(open_reader(url), masker or new_masker(), trusts_marks=trusts_marks)
+    one = masker or new_masker()
+    return masked(open_reader(url), lambda: one, trusts_marks=trusts_marks)
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,7 @@ def _masked(opened: Opened) -> Opened:
     if opened.was_masked:
         return opened
     say(opened.env, f"{opened.target} is compared masked, as the other side is")
-    return replace(opened, reader=masked_reader(opened.reader, opened.store_choice, opened.stores.masker))
+    return replace(opened, reader=masked_reader(opened.reader, opened.store_choice, lambda: opened.stores.masker))
 
 
 def _sides(stores: Stores, left: str, right: str | None, ns: str | None) -> list[Side]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,7 +68,7 @@ def make_masker(env: Env, config: Config, debug_flag: str | None, *, keeps_key: 
     return Masker(rules, read_key(file) or new_key(secrets.token_bytes))
 
 
-def masked_reader(reader: Reader, choice: StoreChoice, masker: Masker) -> Reader:
+def masked_reader(reader: Reader, choice: StoreChoice, masker: Callable[[], Masker]) -> Reader:
     """Returns a store's reader masked; whether threads say that they are masked counts where they are one's own."""
     from agentctl.masking.reader import masked
 

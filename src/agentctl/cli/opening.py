@@ -79,7 +79,7 @@ class Stores:
             count_reads(reader, tally)
             for text in reader.info.warnings:
                 warn(self.env, text)
-            self.open[choice] = masked_reader(reader, choice, self.masker) if masks else reader
+            self.open[choice] = masked_reader(reader, choice, lambda: self.masker) if masks else reader
         return self.open[choice]
 
     @cached_property

@@ -6,7 +6,7 @@ Masking that reader therefore masks all of it, a copy's verification included, w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -26,12 +26,13 @@ _IDS_PER_READ: Final = 200
 _METADATA: Final = ValuePlace("metadata", "")
 
 
-def masked(reader: Reader, masker: Masker, *, trusts_marks: bool) -> Reader:
+def masked(reader: Reader, masker: Callable[[], Masker], *, trusts_marks: bool) -> Reader:
     """Returns a reader that gives what another one does, masked.
 
     Args:
         reader: The store. Its threads are read once before anything of them is given, to learn what is personal.
-        masker: What masks; one for all that is to be compared.
+        masker: Gives what masks, one for all that is to be compared. It is asked for when there is something to mask,
+            so that no key is kept for a thread that there is not.
         trusts_marks: Whether a thread that says that it is masked already is given as it is.
     """
     return _masked(reader, masker, _Known(trusts_marks))
@@ -52,7 +53,7 @@ class _Known:
     memory: bool = False
 
 
-def _masked(reader: Reader, masker: Masker, known: _Known) -> Reader:
+def _masked(reader: Reader, masker: Callable[[], Masker], known: _Known) -> Reader:
     if isinstance(reader, StatesTasks):
         return MaskedStates(reader, masker, known)
     return MaskedReader(reader, masker, known)
@@ -64,11 +65,15 @@ class MaskedReader:
     Values that nobody can read are refused where they are asked for.
     """
 
-    def __init__(self, reader: Reader, masker: Masker, known: _Known) -> None:
+    def __init__(self, reader: Reader, masker: Callable[[], Masker], known: _Known) -> None:
         self.info = replace(reader.info, masked=True)
         self.covered = reader
-        self._masker = masker
+        self._give_masker = masker
         self._known = known
+
+    @property
+    def _masker(self) -> Masker:
+        return self._give_masker()
 
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`."""
@@ -127,7 +132,7 @@ class MaskedReader:
     def still(self, threads: Collection[str]) -> Iterator[Reader]:
         """See `agentctl.stores.moments.Stillable.still`."""
         with at_one_moment(self.covered, threads) as still:
-            yield self if still is self.covered else _masked(still, self._masker, self._known)
+            yield self if still is self.covered else _masked(still, self._give_masker, self._known)
 
     def close(self) -> None:
         """See `Reader.close`."""
@@ -137,6 +142,8 @@ class MaskedReader:
         """Says whether a thread is to be masked; what is personal in it has been learned then."""
         known = self._known.threads.get(thread)
         if known is None:
+            if not self.covered.namespaces(thread):
+                return False
             known = not (self._known.trusts_marks and is_masked(self.covered, thread))
             if known:
                 self._learn_memory()
@@ -210,7 +217,7 @@ class MaskedReader:
 class MaskedStates(MaskedReader):
     """The states of an Agent Server masked; see `agentctl.stores.stated.StatesTasks`."""
 
-    def __init__(self, reader: StatesTasks, masker: Masker, known: _Known) -> None:
+    def __init__(self, reader: StatesTasks, masker: Callable[[], Masker], known: _Known) -> None:
         super().__init__(reader, masker, known)
         self._states = reader
 
