@@ -124,3 +124,17 @@ def test_damage_inside_a_large_value_is_found() -> None:
     for bad in (data[:-3], data[:100] + b"\xff" + data[101:]):
         with pytest.raises(DecodeError):
             check(Large("msgpack", Chunks(len(bad), lambda start, n, bad=bad: bad[start : start + n])))  # type: ignore[misc]
+
+
+def test_a_value_that_is_costly_to_reach_is_read_in_few_parts() -> None:
+    data = bytes(range(256)) * 64
+    asked: list[int] = []
+
+    def read(start: int, n_bytes: int) -> bytes:
+        asked.append(n_bytes)
+        return data[start : start + n_bytes]
+
+    value = Chunks(len(data), read, chunk_bytes=len(data) // 2)
+
+    assert b"".join(value[at : at + 100] for at in range(0, len(data), 100)) == data
+    assert len(asked) == 3  # a part that two reads lie across is begun anew

@@ -270,6 +270,7 @@ def _with_values_of(channels: Collection[str] | None, value_bytes: int | None) -
     """Returns the SQL of a checkpoint in which inline values that are not asked for are null.
 
     Text is kept inline, however long. Documents that take no more room than their bookkeeping are taken as they are.
+    Each time a document is named the server takes all of it out; OFFSET keeps a value's length from being taken twice.
 
     Returns:
         Two columns: the document, and what the asked values are long, by channel, that are null for their size (NULL
@@ -283,18 +284,17 @@ def _with_values_of(channels: Collection[str] | None, value_bytes: int | None) -
         " OR jsonb_typeof(checkpoint -> 'channel_values') IS DISTINCT FROM 'object'"
     )
     source = (
-        " CROSS JOIN LATERAL (SELECT coalesce(jsonb_object_agg(key, CASE WHEN is_asked AND NOT is_large THEN value"
-        " ELSE 'null' END), '{{}}') AS given, jsonb_object_agg(key, n_bytes) FILTER (WHERE is_asked AND is_large) AS"
+        " CROSS JOIN LATERAL (SELECT jsonb_object_agg(key, CASE WHEN is_asked AND NOT is_large THEN value"
+        " ELSE 'null' END) AS given, jsonb_object_agg(key, n_bytes) FILTER (WHERE is_asked AND is_large) AS"
         " too_large FROM (SELECT key, value, is_asked, n_bytes, coalesce(n_bytes > %s, FALSE) AS is_large FROM"
         " (SELECT key, value, "
         + asked
         + " AS is_asked, CASE WHEN jsonb_typeof(value) = 'string' THEN octet_length(value #>> '{{}}') END AS n_bytes"
-        f" FROM jsonb_each(CASE WHEN {is_small} THEN NULL ELSE checkpoint -> 'channel_values' END)) AS one) AS each)"
-        " AS inlined"
+        f" FROM jsonb_each(CASE WHEN {is_small} THEN NULL ELSE checkpoint -> 'channel_values' END) OFFSET 0)"
+        " AS one) AS each) AS inlined"
     )
     document = (
-        f"CASE WHEN {is_small} THEN checkpoint"
-        " ELSE jsonb_set(checkpoint, '{{channel_values}}', given) END, too_large"
+        "CASE WHEN given IS NULL THEN checkpoint ELSE jsonb_set(checkpoint, '{{channel_values}}', given) END, too_large"
     )
     return document, source, (value_bytes, *parameters)
 
