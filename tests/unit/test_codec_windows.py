@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import ormsgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentctl.codec.packed import split_map
@@ -18,7 +18,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])  # of making values, on a busy machine
 @given(st.dictionaries(st.text(), VALUES, max_size=5), st.integers(18, 60), st.binary(max_size=3))
 def test_values_are_found_wherever_a_window_ends(value: dict[str, object], window_bytes: int, before: bytes) -> None:
     data = ormsgpack.packb(value, option=ormsgpack.OPT_NON_STR_KEYS)
