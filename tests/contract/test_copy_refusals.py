@@ -22,7 +22,7 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agentctl.codec.encryption import is_encrypted
-from agentctl.errors import DecodeError, NotFound, Refused, StoreError
+from agentctl.errors import NotFound, Refused, StoreError
 from agentctl.records.rows import Stored, WriteRow
 from agentctl.stores.base import CopyPlan, Reader, Writer
 from agentctl.stores.copying.execute import copy
@@ -299,7 +299,7 @@ def test_encrypted_values_of_postgres_become_encrypted_rows_of_sqlite_with_the_k
         case.run(case.build(saver), case.thread)
         expected = without_repeated_snapshots(tuples(saver, case.thread))
     with closing(open_reader(fresh_postgres_url)) as reader:
-        with pytest.raises(DecodeError, match="LANGGRAPH_AES_KEY is not set"):
+        with pytest.raises(Refused, match="LANGGRAPH_AES_KEY is not set"):
             copy(reader, target, [whole(reader, thread=case.thread)])
         assert is_empty(target)
         encrypted = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from agentctl.codec.encryption import decrypted, is_encrypted, sealed
-from agentctl.errors import Refused
+from agentctl.errors import DecodeError, Refused
 from agentctl.records.rows import Stored, StoredCheckpoint, WriteRow
 from agentctl.stores.base import Reader, RowPick
 from agentctl.stores.batches import in_chunks
@@ -74,15 +74,19 @@ def for_sqlite(reader: Reader, thread: str, picks: Sequence[RowPick]) -> Iterato
     opened, and the row with all of them is sealed.
 
     Raises:
-        Refused: SQLite cannot hold a value of a checkpoint.
-        DecodeError: A value is encrypted, and cannot be opened.
+        Refused: SQLite cannot hold a value of a checkpoint, or it cannot be opened.
     """
-    for checkpoint in map(opened, _stored(reader, thread, picks)):
-        row = checkpoint.row
+    for stored in _stored(reader, thread, picks):
+        row = stored.row
         try:
+            checkpoint = opened(stored)
             state = to_state(checkpoint)
         except Unholdable as reason:
             raise _refused(reason, row.ns, row.id, "SQLite") from None
+        except DecodeError as error:
+            raise Refused(
+                f"checkpoint {row.id} cannot become a row of SQLite: {error.message}", hint=error.hint
+            ) from None
         if checkpoint.cipher:
             state = sealed(state, checkpoint.cipher)
         metadata = json.dumps(dict(row.metadata), ensure_ascii=False).encode("utf-8", "surrogatepass")
