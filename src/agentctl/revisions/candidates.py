@@ -157,7 +157,8 @@ def no_call(text: str, lineage: str, called: Sequence[str], facts: Facts) -> Not
     elif called:
         hint = f"called there: {', '.join(called)}"
     else:
-        hint = f"no row names a call there; one of a @task has the task's name; every branch: agentctl history {typed(facts)}"
+        known = "no row names a call there; one of a @task has the task's name"
+        hint = f"{known}; every branch: agentctl history {typed(facts)}"
     return NotFound(f"no call named or with id {json.dumps(text, ensure_ascii=False)} on {lineage}", hint=hint)
 
 
