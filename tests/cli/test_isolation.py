@@ -28,6 +28,7 @@ from tests.support import asking_models, ending, shop
 from tests.support.cli import AGENT, CHECK, PATCH, Cli
 from tests.support.openai_loopback import openai_loopback
 from tests.support.postgres import new_database
+from tests.support.processes import obey_ctrl_c
 from tests.support.small_graph import graph_file
 
 APART = ("--isolation", "best")
@@ -148,6 +149,7 @@ def test_ctrl_c_ends_the_process_and_keeps_what_had_run(ended: Project, tmp_path
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=obey_ctrl_c,
     ) as command:
         assert command.stderr is not None and command.stdout is not None
         while "waiting" not in (line := command.stderr.readline()):

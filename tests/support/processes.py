@@ -62,7 +62,7 @@ class Shell:
         """Starts a command line with its output in pipes."""
         return subprocess.Popen(
             self.words(command),
-            preexec_fn=_obey_ctrl_c,
+            preexec_fn=obey_ctrl_c,
             cwd=self.cwd,
             env=self.environ,
             stdin=subprocess.DEVNULL,
@@ -83,6 +83,6 @@ class Shell:
         return [*self.program, *rest]
 
 
-def _obey_ctrl_c() -> None:
+def obey_ctrl_c() -> None:
     """A test run in the background of a shell ignores SIGINT, and its children would too."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
