@@ -17,7 +17,7 @@ _SHELL = {
     "PATH": "/bin",
     "LC_ALL": "C.UTF-8",
     "PYTHONPATH": "/app",
-    "HOME": "/home/me",
+    "HOME": "/srv/me",
     "OPENAI_API_KEY": "sk-1",
     "DATABASE_URL": "postgresql://me:pw@db/prod",
     "LANGGRAPH_AES_KEY": "0123456789abcdef",

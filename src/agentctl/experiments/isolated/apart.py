@@ -23,7 +23,7 @@ from agentctl.experiments.experiment import Target
 from agentctl.experiments.isolated import messages
 from agentctl.experiments.isolated.homecoming import bring_home
 from agentctl.experiments.isolated.names import Take, name_locks, take_names
-from agentctl.experiments.isolated.outside import Isolation, outside_of
+from agentctl.experiments.isolated.outside import BEST, Isolation, outside_of
 from agentctl.experiments.isolated.process import Child, private_folders, started
 from agentctl.experiments.isolated.served_reader import ServedReader
 from agentctl.experiments.isolated.wire import Forged, decoded
@@ -231,7 +231,7 @@ def apart(
         if isolation.level == "strict" and not layers.is_kernel:
             raise IsolationFailed(
                 f"this system does not hold a process strictly: {layers.text}",
-                hint="--isolation best runs under what there is",
+                hint=BEST,
             )
         allowed = [*outside.variables]
         if is_encrypted_at(given.source, given.target):

@@ -16,6 +16,9 @@ LEVELS: Final[tuple[Level, ...]] = ("strict", "best", "off")
 VARIABLE: Final = "AGENTCTL_ISOLATION"
 """The level where the command line gives none."""
 
+BEST: Final = "--isolation best runs under what there is"
+"""What to try where another level is not to be had."""
+
 MODEL_VARIABLE: Final = "AGENTCTL_MODEL"
 """The `provider:model` of graphs that choose one by themselves; it names no secret."""
 
@@ -56,7 +59,7 @@ def parse_isolation(
     chosen = next((known for known in LEVELS if known == text), None)
     if chosen is None:
         where = "--isolation" if level else VARIABLE
-        raise UsageError(f"{where} takes {', '.join(LEVELS)}, not {text!r}")
+        raise UsageError(f"{where} takes {', '.join(LEVELS)}, not {text!r}", hint=BEST)
     for name in variables:
         if not name or "=" in name:
             raise UsageError(
