@@ -7,8 +7,10 @@ import enum
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
+from uuid import UUID
 
 import ormsgpack
 import pytest
@@ -17,7 +19,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde import _msgpack
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr, computed_field, field_serializer
 from pydantic.v1 import BaseModel as OldModel
 
 from agentctl.errors import Refused
@@ -64,8 +66,53 @@ class Outer:
         a: int = 1
 
 
+class DriverId(UUID):
+    """As database drivers have their own."""
+
+
+class Stamp(datetime):
+    """As data frames have their own."""
+
+
+class Line(BaseModel):
+    price: float = 1.5
+    n: int = 1
+
+
+class Cart(BaseModel):
+    """A field of every kind that is stored otherwise than it is held."""
+
+    lines: list[Line]
+    tags: set[str] = {"a", "b", "c"}
+    pair: tuple[int, str] = (1, "x")
+    by_number: dict[int, str] = {1: "a"}
+    limit: float = float("nan")
+    pin: SecretStr = SecretStr("s")
+    at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+    anything: Any = None
+
+    @field_serializer("at")
+    def _text_of(self, at: datetime) -> str:
+        return at.isoformat()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def n_lines(self) -> int:
+        return len(self.lines)
+
+
 HERE = __name__
-WHOLE = (Colour.RED, Order(id="o-1"), Aliased(orderId="o-1"), Old(id="o-1"), Plan(["a"]), Point(1, 2))
+WHOLE = (
+    Colour.RED,
+    Order(id="o-1"),
+    Aliased(orderId="o-1"),
+    Old(id="o-1"),
+    Plan(["a"]),
+    Point(1, 2),
+    SecretStr("s"),
+    DriverId(int=5),
+    Cart(lines=[Line(), Line.model_construct(price=2, n=1)], anything=Order(id="o-1")),
+)
 
 
 def _stored(value: object) -> Stored:
@@ -101,6 +148,18 @@ def test_a_type_that_is_loaded_as_it_was_is_no_loss(value: object) -> None:
             "loaded unchecked: Order refuses what is stored",
         ),
         (_ext(4, HERE, "Old", {}), f"{HERE}.Old", "id: field required"),
+        (_ext(5, HERE, "Order", {"id": "1", "gift": True}, "x"), f"{HERE}.Order", "loaded changed: gift is dropped"),
+        (_ext(4, HERE, "Old", {"id": "1", "city": "Bonn"}), f"{HERE}.Old", "loaded changed: city is dropped"),
+        (_ext(4, HERE, "Old", {"id": 1}), f"{HERE}.Old", "loaded changed: id is str, not int"),
+        (_ext(5, HERE, "Order", {"id": "1", "lines": ["7"]}, "x"), f"{HERE}.Order", "lines[0] is int, not str"),
+        (
+            _ext(5, HERE, "Cart", {"lines": [{"price": 1, "n": True}]}, "x"),
+            f"{HERE}.Cart",
+            "lines[0].n is int, not bool",
+        ),
+        (_ext(5, HERE, "Cart", {"lines": [], "tags": ["a"]}, "x"), f"{HERE}.Cart", "tags is builtins.set, not list"),
+        (_ext(5, HERE, "Cart", {"lines": [], "n_lines": 3}, "x"), f"{HERE}.Cart", "n_lines is another int"),
+        (_stored(Stamp(2026, 1, 1)), f"{HERE}.Stamp", "LangGraph calls no method of Stamp"),
         (_ext(0, HERE, "HERE", 1), f"{HERE}.HERE", "is no class"),
         (_ext(1, "pathlib", "WindowsPath", ["C:/"]), "pathlib.WindowsPath", "refuses what is stored"),
         (_ext(99, "x"), "msgpack extension 99", "loaded as None"),

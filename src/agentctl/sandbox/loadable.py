@@ -2,7 +2,8 @@
 
 LangGraph's serializer imports the module that a row names and calls what it finds there with what the row holds, a
 function as well as a class, unless LANGGRAPH_STRICT_MSGPACK is set. A row that was forged would run a command so. What
-it writes by itself are its own list of types, and dataclasses, enums, named tuples and pydantic models.
+it writes by itself are its own list of types and subclasses of some, dataclasses, enums, named tuples, pydantic models,
+and what gives a `dict()` or a secret value.
 
 Source: langgraph/checkpoint/serde/jsonplus.py (`_create_msgpack_ext_hook`, `_msgpack_default`; langgraph-checkpoint
 4.3.2).
@@ -12,17 +13,29 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import deque
 from dataclasses import is_dataclass
+from datetime import date, time, timedelta, tzinfo
+from decimal import Decimal
 from enum import Enum
 from importlib.util import find_spec
 from inspect import isclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from pathlib import Path
 from typing import Final
+from uuid import UUID
 
 from agentctl.codec.tree import PYDANTIC_V2
 from agentctl.codec.values import Typed, nodes_in
 
-_MARKS: Final = ("_asdict", "model_dump", "parse_obj")
-"""What the serializer itself knows a named tuple and a model by."""
+_MARKS: Final = ("_asdict", "model_dump", "dict", "get_secret_value")
+"""What the serializer itself knows a named tuple, a model and a secret by."""
+
+_BASES: Final = (
+    Enum, UUID, Decimal, set, frozenset, deque, date, timedelta, time, tzinfo, Path,
+    IPv4Address, IPv4Network, IPv6Address, IPv6Network,
+)  # fmt: skip
+"""Whose subclasses it writes by their own names: those of drivers and of data frames, for example."""
 
 
 def refused_types(tree: object) -> dict[str, str]:
@@ -65,5 +78,5 @@ def _is_there(package: str) -> bool:
 
 def _is_written(found: object) -> bool:
     return isclass(found) and (
-        is_dataclass(found) or issubclass(found, Enum) or any(hasattr(found, mark) for mark in _MARKS)
+        is_dataclass(found) or issubclass(found, _BASES) or any(hasattr(found, mark) for mark in _MARKS)
     )

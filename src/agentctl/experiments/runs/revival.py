@@ -28,6 +28,7 @@ from agentctl.codec.tree import (
 )
 from agentctl.codec.values import Opaque, Typed, nodes_in, pack, unpack
 from agentctl.errors import DecodeError
+from agentctl.experiments.runs.drift import change_of
 from agentctl.records.rows import Stored
 from agentctl.sandbox.loadable import refused_types
 
@@ -141,15 +142,15 @@ def _json_reason(serde: SerializerProtocol, node: Typed) -> str | None:
 def _msgpack_reason(serde: SerializerProtocol, node: Typed) -> str | None:
     from langgraph.checkpoint.serde.event_hooks import register_serde_event_listener
 
-    blocked: list[str] = []
-    stop = register_serde_event_listener(
-        lambda event: blocked.append(event["name"]) if event["kind"].endswith("blocked") else None
-    )
+    told: list[tuple[str, str]] = []
+    stop = register_serde_event_listener(lambda event: told.append((event["kind"], event["name"])))
     try:
         value = serde.loads_typed(pack(node, type="msgpack"))
     finally:
         stop()
-    if node.name in blocked:
+    if ("msgpack_method_blocked", node.name) in told:
+        return f"it is loaded as plain data: LangGraph calls no method of {node.name}"
+    if ("msgpack_blocked", node.name) in told:
         return "it is loaded as plain data: LANGGRAPH_STRICT_MSGPACK is set and the graph's state does not name it"
     try:
         found = getattr(importlib.import_module(node.module), node.name)
@@ -165,7 +166,21 @@ def _msgpack_reason(serde: SerializerProtocol, node: Typed) -> str | None:
         return f"it is loaded as plain data: {node.name} of {node.module} is no class" if is_left else None
     if not isinstance(value, found):
         return f"it is loaded as plain data: {_refusal(serde, found, node) or f'{node.name} gives another type'}"
-    return _unvalidated(serde, found, node) if node.code in (PYDANTIC_V1, PYDANTIC_V2) else None
+    unvalidated = _unvalidated(serde, found, node) if node.code in (PYDANTIC_V1, PYDANTIC_V2) else None
+    return unvalidated or _changed(serde, value, node)
+
+
+def _changed(serde: SerializerProtocol, value: object, node: Typed) -> str | None:
+    """Returns what a class made of the fields that it was given, where it is something else."""
+    try:
+        given, again = (
+            unpack(Stored(*serde.dumps_typed(one)))
+            for one in (serde.loads_typed(pack(node.payload, type="msgpack")), value)
+        )
+    except Exception as error:
+        return f"it cannot be stored again: {_said(error)}"
+    change = change_of(given, again.payload) if isinstance(again, Typed) else None
+    return None if change is None else f"it is loaded changed: {change}"
 
 
 def _unvalidated(serde: SerializerProtocol, model: type, node: Typed) -> str | None:
