@@ -18,6 +18,8 @@ from agentctl.stores.server.transport import WholeAnswers
 
 KEY = "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789"
 
+PLAIN_KEY = "of-no-shape-that-is-known"
+
 
 @dataclass
 class Place:
@@ -70,6 +72,40 @@ def test_a_key_is_never_sent_to_where_a_server_sends_on(status: int, monkeypatch
         assert f"sends on to {other.url}: not followed" in told.value.message
 
 
+@pytest.mark.parametrize("status", [300, 302, 304])
+def test_an_answer_that_sends_on_to_nowhere_is_none(status: int) -> None:
+    said = f"is no Agent Server: {status} instead of an answer"
+    with (
+        serving(Place(status)) as place,
+        closing(AgentServer(place.url)) as server,
+        pytest.raises(StoreError, match=said),
+    ):
+        server.threads(limit=1, offset=0)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (403, {}, f"<html><title>bad key {PLAIN_KEY}</title>"),
+        (500, {}, f'{{"detail": "headers: x-api-key={PLAIN_KEY}"}}'),
+        (422, {}, f'{{"detail": [{{"input": "{PLAIN_KEY}"}}]}}'),
+        (302, {"location": f"https://login.example/?token={PLAIN_KEY}"}, ""),
+    ],
+)
+def test_a_key_that_a_server_sends_back_is_not_shown(
+    status: int, headers: dict[str, str], body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANGGRAPH_API_KEY", PLAIN_KEY)
+    with (
+        serving(Place(status, headers, body.encode())) as place,
+        closing(AgentServer(place.url)) as server,
+        pytest.raises(StoreError) as told,
+    ):
+        server.threads(limit=1, offset=0)
+    assert "***" in told.value.message
+    assert PLAIN_KEY not in told.value.message + str(told.value.hint)
+
+
 @pytest.mark.parametrize(
     ("headers", "body", "said"),
     [
@@ -79,8 +115,8 @@ def test_a_key_is_never_sent_to_where_a_server_sends_on(status: int, monkeypatch
         ({"content-encoding": "zstd"}, b"[]", "packed its answer as zstd"),
         ({"content-encoding": "gzip"}, b"[]", "is not gzip, as it says"),
         ({"content-type": "text/html"}, b"<html>", "is no Agent Server"),
-        ({}, b"[" * 100_000 + b"]" * 100_000, "is no Agent Server"),
-        ({}, b"[" + b"9" * 5_000 + b"]", "is no Agent Server"),
+        ({}, b"[" * 100_000 + b"]" * 100_000, "cannot be read"),
+        ({}, b"[" + b"9" * 5_000 + b"]", "cannot be read"),
     ],
     ids=["bomb", "long", "twice packed", "zstd", "not packed", "html", "deep", "huge integer"],
 )

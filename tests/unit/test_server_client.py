@@ -25,7 +25,8 @@ KEY = "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789"
 class Answers:
     """What a loopback server answers, one after another and the last again and again, and what it was asked.
 
-    An answer is a status with a body, or `drop` (half of a body, then the end), `garbage` or `silence`.
+    An answer is a status with a body (a page, where it begins with `<`), or `drop` (half of a body, then the end),
+    `breaks off` (half of a JSON, as if it were all), `garbage`, `no HTTP` or `silence`.
     """
 
     answers: list[tuple[int, Any] | str]
@@ -56,8 +57,14 @@ def answering(*answers: tuple[int, Any] | str) -> Iterator[Answers]:
                     self.close_connection = True
                 case "garbage":
                     self._send(200, b"<html>Welcome</html>")
+                case "breaks off":
+                    self._send(200, b'[{"checkpoint": ')
+                case "no HTTP":
+                    self.wfile.write(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+                    self.close_connection = True
                 case (int(status), value):
-                    self._send(status, json.dumps(value).encode())
+                    is_page = isinstance(value, str) and value.startswith("<")
+                    self._send(status, value.encode() if is_page else json.dumps(value).encode())
 
         do_GET = do_POST
 
@@ -147,7 +154,12 @@ def test_a_refused_key_is_an_error_that_names_the_variable_and_not_the_key(
         (422, {"detail": "limit"}, StoreError, "answered 422 \\(limit\\)", "/info"),
         (429, {"message": "slow down"}, StoreError, "answered 429 \\(slow down\\)", "later"),
         (500, {"detail": "KeyError"}, StoreError, "answered 500 \\(KeyError\\)", "durable"),
-        (503, "try later", StoreError, "answered 503 \\(try later\\)", "durable"),
+        (502, "<html><title>Bad\nGateway</title>", StoreError, "answered 502 \\(Bad Gateway\\)", "/ok"),
+        (503, "try later", StoreError, "answered 503 \\(try later\\)", "reached through"),
+        (504, "<!DOCTYPE html><p>none", StoreError, "answered 504: could not", "/ok"),
+        (422, {"detail": [{"msg": "no such field"}]}, StoreError, "no such field", "/info"),
+        (404, {"detail": "Not Found"}, StoreError, f"is no Agent Server: 404 for /threads/{THREAD}", "--store"),
+        (404, "<html>nothing here</html>", StoreError, "is no Agent Server: 404 for", "--store"),
         (200, {"detail": "no list"}, StoreError, "is no Agent Server", "--store"),
         (200, [1], StoreError, "is no Agent Server", "--store"),
         (200, None, StoreError, "is no Agent Server", "--store"),
@@ -169,6 +181,26 @@ def test_a_long_detail_is_cut_to_one_line() -> None:
 def test_what_is_no_json_is_no_agent_server() -> None:
     error = failure("garbage")
     assert isinstance(error, StoreError) and "no Agent Server: the answer is not JSON" in error.message
+
+
+def test_half_a_json_is_told_for_what_it_is() -> None:
+    error = failure("breaks off")
+    assert isinstance(error, StoreError) and "is JSON that breaks off" in error.message
+    assert "nothing of the answer was used" in (error.hint or "")
+
+
+def test_what_does_not_speak_http_is_no_agent_server() -> None:
+    assert "no Agent Server: it does not speak HTTP" in failure("no HTTP").message
+
+
+def test_a_connection_that_is_not_made_names_the_time_it_was_waited_for() -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        with closing(socket.create_connection(full.getsockname())), pytest.raises(StoreError) as caught:
+            history(url, timeout_s=0.2)
+    assert caught.value.message == f"cannot reach {url}: no connection within 0.2 seconds"
 
 
 def test_a_dropped_connection_is_tried_once_more_and_then_an_error() -> None:
@@ -195,12 +227,12 @@ def test_a_refused_connection_is_an_error_at_once() -> None:
     assert f"curl {url}/ok" in (caught.value.hint or "")
 
 
-@pytest.mark.parametrize("status", [404, 405, 501])
-def test_a_server_that_does_not_count_bytes_is_refused_by_name(status: int) -> None:
+@pytest.mark.parametrize(("status", "said"), [(404, "Not Found"), (405, "no such method"), (501, "built-in only")])
+def test_a_server_that_does_not_count_bytes_is_refused_by_name(status: int, said: str) -> None:
     with (
-        answering((status, {"detail": "built-in only"})) as told,
+        answering((status, {"detail": said})) as told,
         closing(AgentServer(told.url)) as server,
-        pytest.raises(Refused, match="built-in only") as caught,
+        pytest.raises(Refused, match=said) as caught,
     ):
         server.storage(THREAD)
     assert "agentctl size --store postgresql://" in (caught.value.hint or "")

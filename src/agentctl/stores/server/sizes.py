@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agentctl.errors import Refused
+from agentctl.errors import NotFound, Refused
 from agentctl.records.copies import command
 from agentctl.records.sizes import ChannelPart, ChannelWrites, DatabaseSize, Role, RowSize, SizePart, StateValues
 from agentctl.stores.server.client import AgentServer
@@ -71,7 +71,11 @@ class ServerSizes:
 
     def _storages(self, thread: str | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for name in [thread] if thread is not None else self._threads():
-            yield name, self._server.storage(name)
+            try:
+                yield name, self._server.storage(name)
+            except NotFound:
+                if thread is not None:
+                    raise
 
     def _refused(self, what: str, thread: str | None) -> Refused:
         scope = ("size",) if thread is None else ("size", thread)
