@@ -34,7 +34,7 @@ def split_map(data: bytes) -> dict[str, bytes]:
                 raise DecodeError(f"the map has the key {key!r} where text was expected")
             slices[key] = data[start : unpacker.tell()]
     except (ValueError, msgpack.UnpackException) as error:
-        raise DecodeError(f"the packed map is damaged: {error or type(error).__name__}") from error
+        raise DecodeError(f"the packed map is damaged: {reason_of(error)}") from error
     return slices
 
 
@@ -67,5 +67,16 @@ def last_items(data: bytes, count: int) -> tuple[int, list[bytes]]:
             unpacker.skip()
             ends.append(unpacker.tell())
     except (ValueError, msgpack.UnpackException) as error:
-        raise DecodeError(f"the packed list is damaged: {error or type(error).__name__}") from error
+        raise DecodeError(f"the packed list is damaged: {reason_of(error)}") from error
     return total, [data[start:end] for start, end in pairwise(ends)]
+
+
+def reason_of(error: Exception) -> str:
+    """Returns what was wrong with packed bytes; the errors of msgpack mostly say nothing."""
+    match error:
+        case msgpack.StackError():
+            return "it is nested too deeply"
+        case msgpack.FormatError():
+            return "it has a byte that msgpack does not know"
+        case _:
+            return str(error) or type(error).__name__

@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgpack  # type: ignore[import-untyped]
 
+from agentctl.codec.packed import reason_of
 from agentctl.errors import DecodeError
 from agentctl.records.rows import Sliceable
 
@@ -139,7 +140,7 @@ def inner_values(
             if not ends:
                 end = _end(_Windows(source, window_bytes), position)
         except (ValueError, msgpack.UnpackException) as error:
-            raise DecodeError(f"the packed value is damaged: {error or type(error).__name__}") from error
+            raise DecodeError(f"the packed value is damaged: {reason_of(error)}") from error
         if ends:
             yield Run(window[: ends[-1]], ends)
             end = position + ends[-1]
@@ -178,7 +179,7 @@ def value_spans(source: Sliceable, start: int = 0, *, window_bytes: int = WINDOW
             end = _end(windows, value_start)
             spans[key] = slice(value_start, end)
     except (ValueError, msgpack.UnpackException) as error:
-        raise DecodeError(f"the packed map is damaged: {error or type(error).__name__}") from error
+        raise DecodeError(f"the packed map is damaged: {reason_of(error)}") from error
     if end > len(source):
         raise DecodeError(_ENDED)
     return spans

@@ -51,6 +51,8 @@ def decode_metadata(raw: object) -> tuple[Mapping[str, object], str | None]:
         value = _loaded(raw.decode() if type(raw) is bytes else cast("str | bytes", raw))
     except (ValueError, TypeError) as error:
         return {}, f"metadata is not JSON: {error}"
+    except RecursionError:
+        return {}, "metadata is nested too deeply to be read"
     return (value, None) if isinstance(value, dict) else ({}, "metadata is not a JSON object")
 
 
@@ -88,10 +90,12 @@ def read_state(row: CheckpointRow, state: Stored, channels: Collection[str] | No
         if opened.type in _JSON_TYPES:
             return _sealed_with(cipher, _from_json(row, opened.data, channels))
     except DecodeError as error:
-        return _damaged(row, error.message)
+        return damaged(row, error.message)
     except (ValueError, KeyError, TypeError) as error:
-        return _damaged(row, f"checkpoint {row.id} is damaged: {error}")
-    return _damaged(row, f"checkpoint {row.id} has the serialization type {state.type!r}, which is not read")
+        return damaged(row, f"checkpoint {row.id} is damaged: {error}")
+    except RecursionError:
+        return damaged(row, f"checkpoint {row.id} is nested too deeply to be read")
+    return damaged(row, f"checkpoint {row.id} has the serialization type {state.type!r}, which is not read")
 
 
 def _sealed_with(cipher: str, checkpoint: StoredCheckpoint) -> StoredCheckpoint:
@@ -114,9 +118,9 @@ def read_parts(
         document: dict[str, object] = {name: _unpack(state[parts[name]]) for name in _BOOKKEEPING if name in parts}
         spans = _channel_spans(state, parts, document)
     except DecodeError as error:
-        return _damaged(row, error.message)
+        return damaged(row, error.message)
     except (ValueError, KeyError, TypeError) as error:
-        return _damaged(row, f"checkpoint {row.id} is damaged: {error}")
+        return damaged(row, f"checkpoint {row.id} is damaged: {error}")
     sizes = {name: span.stop - span.start for name, span in spans.items() if channels is None or name in channels}
     unread = {name: size for name, size in sizes.items() if value_bytes is not None and size > value_bytes}
     values = {name: Stored("msgpack", state[spans[name]]) for name in sizes if name not in unread}
@@ -207,12 +211,13 @@ def _from_json(row: CheckpointRow, data: bytes, channels: Collection[str] | None
     document = json.loads(data)
     if not isinstance(document, dict):
         raise ValueError("it is not a JSON object")
-    values = {str(name): json_value(value) for name, value in (document.get("channel_values") or {}).items()}
+    values = {name: json_value(value) for name, value in as_map(document.get("channel_values")).items()}
     sends = json_value(document["pending_sends"]) if "pending_sends" in document else None
     return from_document(row, document, _chosen(document, values, sends, channels))
 
 
-def _damaged(row: CheckpointRow, why: str) -> StoredCheckpoint:
+def damaged(row: CheckpointRow, why: str) -> StoredCheckpoint:
+    """Returns a checkpoint of which the row is all that is known."""
     return StoredCheckpoint(row, format=0, channel_versions={}, versions_seen={}, values={}, damage=why)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from agentctl.errors import StoreError
 from agentctl.records.rows import CheckpointRow, Stored, WriteRow
 from agentctl.stores.bookkeeping import decode_metadata
 
@@ -13,20 +14,33 @@ from agentctl.stores.bookkeeping import decode_metadata
 def checkpoint_row(
     thread: str, ns: str, checkpoint_id: str, parent: str | None, raw_metadata: object = None
 ) -> CheckpointRow:
-    """Returns a row; an empty parent id is no parent (LangGraph.js writes '')."""
+    """Returns a row; an empty parent id is no parent (LangGraph.js writes '').
+
+    Raises:
+        StoreError: An id is no text.
+    """
+    if type(checkpoint_id) is not str or (parent is not None and type(parent) is not str):
+        require_texts(checkpoint_id=checkpoint_id, parent_checkpoint_id=parent or "")
     if raw_metadata is None:
         return CheckpointRow(thread, ns, checkpoint_id, parent or None, {})
     metadata, error = decode_metadata(raw_metadata)
     return CheckpointRow(thread, ns, checkpoint_id, parent or None, metadata, error)
 
 
-def write_rows(ns: str, records: Iterable[tuple[Any, ...]]) -> list[WriteRow]:
+def write_rows(ns: str, records: Sequence[tuple[Any, ...]]) -> list[WriteRow]:
     """Returns writes in the order of `Reader.writes`.
 
     Args:
         ns: Their namespace.
         records: (checkpoint id, task path, task id, idx, channel, type, value, bytes).
+
+    Raises:
+        StoreError: An id, a channel or a path is no text, or an idx no number.
     """
+    for id_, path, task, idx, channel, *_ in records:
+        if not (type(id_) is type(task) is type(channel) is str and type(idx) is int and type(path) in _PATH_TYPES):
+            require_texts(checkpoint_id=id_, task_path=path or "", task_id=task, channel=channel)
+            raise _odd("idx", idx, "a number")
     return [
         _new(
             WriteRow,
@@ -36,11 +50,40 @@ def write_rows(ns: str, records: Iterable[tuple[Any, ...]]) -> list[WriteRow]:
     ]
 
 
-def stored_value(type_: str | None, data: str | bytes | memoryview | None) -> Stored:
+def require_texts(**columns: object) -> None:
+    """Refuses columns of keys that are no text, named by their columns: SQLite keeps a blob in them as it is.
+
+    Raises:
+        StoreError: There is one.
+    """
+    for column, value in columns.items():
+        if type(value) is not str:
+            raise _odd(column, value, "text")
+
+
+def stored_value(type_: object, data: object) -> Stored:
     """Returns a value with its type tag. LangGraph.js has stored text where Python stores bytes."""
-    if type(data) is bytes:
-        return _new(Stored, (type_ or "", data))
-    return Stored(type_ or "", data.encode() if isinstance(data, str) else bytes(data or b""))
+    if type(data) is bytes and type(type_) is str:
+        return _new(Stored, (type_, data))
+    tag = type_.decode("utf-8", "replace") if isinstance(type_, bytes) else str(type_ or "")
+    match data:
+        case None:
+            return Stored(tag, b"")
+        case bytes() | memoryview():
+            return Stored(tag, bytes(data))
+        case _:
+            return Stored(tag, str(data).encode())
+
+
+def _odd(column: str, value: object, expected: str) -> StoreError:
+    return StoreError(
+        f"a row has the {column} {value!r}, where LangGraph writes {expected}: it cannot be looked at",
+        hint=f"SQL that finds it: ... WHERE typeof({column}) = '{_STORAGE_CLASSES.get(type(value), 'null')}'",
+    )
+
+
+_PATH_TYPES = (str, type(None))
+_STORAGE_CLASSES: Mapping[type, str] = {bytes: "blob", str: "text", float: "real", int: "integer"}
 
 
 _new = tuple.__new__

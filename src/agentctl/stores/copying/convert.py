@@ -197,7 +197,7 @@ def _slice(stored: Stored) -> bytes:
     if stored.type == "bytes":
         return ormsgpack.packb(stored.data)
     if stored.type == "json":
-        value = json.loads(stored.data)
+        value = _json_of(stored)
         _require_msgpack(value)
         try:
             return ormsgpack.packb(value)
@@ -211,6 +211,7 @@ def _slice(stored: Stored) -> bytes:
 def _json_text(stored: Stored) -> bytes:
     """Returns the JSON of a value that stands among others which only JSON holds."""
     if stored.type == "json":
+        _json_of(stored)
         return stored.data
     if stored.type == "null":
         return b"null"
@@ -219,6 +220,13 @@ def _json_text(stored: Stored) -> bytes:
         if not isinstance(value, float) or math.isfinite(value):
             return json.dumps(value).encode()
     raise Unholdable(f"value of type {stored.type} beside objects in JSON: no row of SQLite holds both")
+
+
+def _json_of(stored: Stored) -> object:
+    try:
+        return json.loads(stored.data)
+    except (ValueError, RecursionError) as error:
+        raise Unholdable(f"JSON that cannot be read ({error})") from None
 
 
 def _is_plain_json(data: bytes) -> bool:

@@ -68,6 +68,8 @@ class StateQueries:
 
     def states(self, documents: Sequence[Document]) -> Iterator[StoredCheckpoint]:
         """Yields the checkpoints of `documents` in order, a few megabytes of blobs at a time."""
+        odd = {row.id for row, document, _ in documents if not isinstance(document, Mapping)}
+        documents = [(row, bookkeeping.as_map(document), left_out) for row, document, left_out in documents]
         keys = {row.id: self._blob_keys(document) for row, document, _ in documents}
         sizes = self._blob_sizes({key for found in keys.values() for key in found})
         lost = self._lost(documents, keys, sizes)
@@ -79,6 +81,9 @@ class StateQueries:
             blobs = self._blobs({key for id_ in batch for key in keys[id_] if key in read})
             for id_ in batch:
                 row, document, left_out = by_id[id_]
+                if id_ in odd:
+                    yield bookkeeping.damaged(row, f"checkpoint {id_} is damaged: it is not a JSON object")
+                    continue
                 values = self._inline(document, left_out or {}) | {
                     key[0]: blobs[key] for key in keys[id_] if key in blobs
                 }

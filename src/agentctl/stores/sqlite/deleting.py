@@ -18,6 +18,7 @@ from agentctl.errors import StoreError
 from agentctl.records.prunes import Compaction, Key, Removed
 from agentctl.stores.base import Reader, StoreInfo
 from agentctl.stores.deleting import Deletion, RowWeight, ThreadEnd, ThreadMark, ThreadOverview
+from agentctl.stores.fetched import require_texts
 from agentctl.stores.reading.layout import INTERRUPT
 from agentctl.stores.sqlite.opening import SqliteFile, store_error
 from agentctl.stores.sqlite.writer import SqliteTransaction, SqliteWriter
@@ -235,6 +236,8 @@ def _weights(connection: sqlite3.Connection, thread: str) -> list[RowWeight]:
     writes: dict[Key, tuple[Any, Any]] = {
         (ns, id): (n, n_bytes) for ns, id, n, n_bytes in connection.execute(_WRITE_WEIGHTS, (thread,)).fetchall()
     }
+    for ns, id in rows.keys() | writes.keys():
+        require_texts(checkpoint_ns=ns, checkpoint_id=id)
     return [
         RowWeight(key, key in rows, writes.get(key, _NONE)[0], rows.get(key, 0) + writes.get(key, _NONE)[1])
         for key in rows.keys() | writes.keys()

@@ -11,6 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from agentctl.stores.fetched import require_texts
+
 _CHECKPOINTS = "SELECT checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = ?"
 _WRITES = "SELECT checkpoint_ns, checkpoint_id, task_id, idx FROM writes WHERE thread_id = ?"
 
@@ -42,9 +44,13 @@ def read_keys(connection: sqlite3.Connection, threads: Collection[str]) -> dict[
 def _keys(connection: sqlite3.Connection, thread: str) -> ThreadKeys:
     checkpoints: dict[str, set[str]] = defaultdict(set)
     for ns, checkpoint_id in connection.execute(_CHECKPOINTS, (thread,)):
+        if not type(ns) is type(checkpoint_id) is str:
+            require_texts(checkpoint_ns=ns, checkpoint_id=checkpoint_id)
         checkpoints[ns].add(checkpoint_id)
     writes: dict[tuple[str, str], set[tuple[str, int]]] = defaultdict(set)
     for ns, checkpoint_id, task_id, idx in connection.execute(_WRITES, (thread,)):
+        if not type(ns) is type(checkpoint_id) is type(task_id) is str:
+            require_texts(checkpoint_ns=ns, checkpoint_id=checkpoint_id, task_id=task_id)
         writes[ns, checkpoint_id].add((task_id, idx))
     return ThreadKeys(
         {ns: frozenset(ids) for ns, ids in checkpoints.items()},

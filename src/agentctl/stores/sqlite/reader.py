@@ -18,7 +18,7 @@ from agentctl.records.rows import CheckpointRow, Large, MemoryItem, Stored, Stor
 from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
-from agentctl.stores.fetched import checkpoint_row, stored_value, write_rows
+from agentctl.stores.fetched import checkpoint_row, require_texts, stored_value, write_rows
 from agentctl.stores.large import changed
 from agentctl.stores.memory_items import memory_item
 from agentctl.stores.sqlite.keys import ThreadKeys, read_keys
@@ -95,7 +95,10 @@ class SqliteReader:
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Counts come from the primary key's index alone."""
         counted = self._file.read(lambda connection: connection.execute(HEADS_QUERY).fetchall())
-        counted.sort(key=lambda found: (str(found[3]), str(found[0])), reverse=True)
+        for thread, _, first, newest in counted:
+            if not type(thread) is type(first) is type(newest) is str:
+                require_texts(thread_id=thread, checkpoint_id=newest)
+        counted.sort(key=lambda found: (found[3], found[0]), reverse=True)
         heads: list[ThreadHead] = []
         for chunk in in_chunks(counted, _ROWS_PER_READ):
             keys = [(thread, newest) for thread, _, _, newest in chunk]
@@ -110,6 +113,8 @@ class SqliteReader:
                 "SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_ns", (thread,)
             ).fetchall()
         )
+        for (ns,) in found:
+            require_texts(checkpoint_ns=ns)
         keys = self.keys.get(thread)
         return [ns for (ns,) in found if keys is None or ns in keys.checkpoints]
 

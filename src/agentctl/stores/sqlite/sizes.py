@@ -27,6 +27,7 @@ from agentctl.records.sizes import (
 from agentctl.revisions.namespaces import node_path
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import in_chunks
+from agentctl.stores.fetched import require_texts
 from agentctl.stores.large import LARGE_BYTES, values_of
 from agentctl.stores.reading.state import delta_channels
 from agentctl.stores.sizes import Tick
@@ -72,6 +73,7 @@ class SqliteSizes:
             measured = f"SELECT checkpoint_ns, channel, {_bytes('value')} AS n FROM writes{where} LIMIT -1"
             query = f"SELECT checkpoint_ns, channel, count(*), sum(n) FROM ({measured}) GROUP BY 1, 2 ORDER BY 1, 2"
             for ns, channel, n_rows, n_bytes in self._fetch(query, parameters):
+                require_texts(checkpoint_ns=ns, channel=channel)
                 yield ChannelWrites(node_path(ns), channel, n_rows, n_bytes)
 
     def channels(self, thread: str | None = None, *, tick: Tick) -> Iterator[ChannelPart]:
@@ -102,8 +104,9 @@ class SqliteSizes:
         found: list[RowSize] = []
         for table, query in (("checkpoints", checkpoints), ("writes", writes)):
             for where, parameters in self._pages(table, thread):
-                page = self._fetch(f"{query}{where} ORDER BY n DESC LIMIT ?", (*parameters, limit or -1))
-                found += (RowSize(*row) for row in page)
+                for row in self._fetch(f"{query}{where} ORDER BY n DESC LIMIT ?", (*parameters, limit or -1)):
+                    require_texts(thread_id=row[1], checkpoint_ns=row[2], checkpoint_id=row[3], channel=row[4])
+                    found.append(RowSize(*row))
                 if limit is not None:
                     found = nlargest(limit, found, key=lambda row: row.n_bytes)
         return sorted(found, key=lambda row: (-row.n_bytes, row.table, row.thread, row.key))
@@ -125,7 +128,7 @@ class SqliteSizes:
     def _checkpoints(self, thread: str | None) -> Iterator[SizePart]:
         """Yields the groups of each page. The newest is joined: as a column beside max() it would be read whole."""
         for where, parameters in self._pages("checkpoints", thread):
-            for found in self._fetch(
+            for owner, ns, *found in self._fetch(
                 f"SELECT thread_id, checkpoint_ns, n, state, metadata_, {_bytes('c.checkpoint')}, 1 FROM"
                 f" (SELECT thread_id, checkpoint_ns, count(*) AS n, sum({_bytes('checkpoint')}) AS state,"
                 f" sum({_bytes('metadata')}) AS metadata_, max(checkpoint_id) AS checkpoint_id FROM checkpoints{where}"
@@ -133,7 +136,8 @@ class SqliteSizes:
                 " JOIN checkpoints c USING (thread_id, checkpoint_ns, checkpoint_id) ORDER BY thread_id, checkpoint_ns",
                 parameters,
             ):
-                yield SizePart("checkpoints", *found)
+                require_texts(thread_id=owner, checkpoint_ns=ns)
+                yield SizePart("checkpoints", owner, ns, *found)
 
     def _channels_of(self, thread: str, ns: str, tick: Tick) -> Iterator[ChannelPart]:
         path, counted = node_path(ns), dict[str, _Channel]()
@@ -164,6 +168,7 @@ class SqliteSizes:
         found = self._fetch(*_next_namespace(thread, None))
         while found:
             owner, ns = found[0]
+            require_texts(thread_id=owner, checkpoint_ns=ns)
             yield owner, ns
             found = self._fetch(*_next_namespace(thread, (owner, ns)))
 
@@ -176,6 +181,7 @@ class SqliteSizes:
         )
         page = self._fetch(query.format(""), (thread, ns, _ROWS_PER_PAGE))
         while page:
+            require_texts(checkpoint_id=page[0][0])  # the newest: a blob comes after every text
             found += page
             after = (thread, ns, page[-1][0], _ROWS_PER_PAGE)
             page = self._fetch(query.format(" AND checkpoint_id < ?"), after)
@@ -184,7 +190,9 @@ class SqliteSizes:
     def _grouped(self, table: str, columns: str, by: str, thread: str | None) -> Iterator[tuple[Any, ...]]:
         """Yields the groups of each page of a table; a group that goes on in the next page comes again."""
         for where, parameters in self._pages(table, thread):
-            yield from self._fetch(f"SELECT {columns} FROM {table}{where} GROUP BY {by} ORDER BY {by}", parameters)
+            for found in self._fetch(f"SELECT {columns} FROM {table}{where} GROUP BY {by} ORDER BY {by}", parameters):
+                require_texts(**dict(zip(by.split(", "), found, strict=False)))
+                yield found
 
     def _pages(self, table: str, thread: str | None) -> Iterator[tuple[str, tuple[object, ...]]]:
         """Yields WHERE clauses that cut a table into pages by checkpoint; one checkpoint's rows are never parted."""
