@@ -25,7 +25,7 @@ def read_checkpoints(file: Readable, thread: str, picks: Sequence[RowPick]) -> I
     """Yields the picked checkpoints as `CHECKPOINT_VALUES`, in the order of the picks."""
     columns = _columns(CHECKPOINT_VALUES, "checkpoint")
     for ns, ids in by_namespace(picks).items():
-        for batch in _batches(file, "length(checkpoint)", "checkpoints", thread, ns, list(ids), "", ()):
+        for batch in _batches(file, "sum(length(checkpoint))", "checkpoints", thread, ns, list(ids), "", ()):
             query = (
                 f"SELECT {columns} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
                 f" AND checkpoint_id IN ({_marks(batch)}) ORDER BY checkpoint_id"
@@ -104,7 +104,10 @@ def _batches(
     where: str,
     parameters: Sequence[str],
 ) -> Iterator[list[str]]:
-    """Yields ids of rows that exist, oldest first, in groups that are read at once."""
+    """Yields ids of rows that exist, oldest first, in groups that are read at once.
+
+    Their size is an aggregate: beside GROUP BY, SQLite would hold a value that is only asked for its length.
+    """
     for chunk in in_chunks(sorted(ids), _IDS_PER_QUERY):
         query = (
             f"SELECT checkpoint_id, coalesce({size}, 0) FROM {table} WHERE thread_id = ? AND checkpoint_ns = ?"
