@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from agentctl.cli import options
+from agentctl.cli.env import Env
 from agentctl.cli.masking import masked_reader
 from agentctl.cli.opening import Opened, Stores, open_in, open_stores
 from agentctl.cli.output import Answer, emit, say
@@ -49,7 +50,7 @@ def diff(
     """
     env = ctx.obj
     with open_stores(env, store=store, schema=schema, debug_store=debug_store) as stores:
-        found = _difference(stores, _seen_alike(_sides(stores, left, right, ns)))
+        found = _difference(env, stores, _seen_alike(_sides(stores, left, right, ns)))
         tell_problems(env, found.view_problems)
         emit(
             env,
@@ -63,21 +64,20 @@ def diff(
         raise typer.Exit(1)
 
 
-def _difference(stores: Stores, sides: Sequence[Side]) -> Diff:
+def _difference(env: Env, stores: Stores, sides: Sequence[Side]) -> Diff:
     """Returns what differs, also in the words of the workflow that both sides are of, where it has a view."""
-    from agentctl.experiments.comparing.diff import diff_tips, read_tip
+    from agentctl.experiments.comparing.diff import End, diff_tips, read_tip, read_tips
 
-    left, right = (read_tip(opened.reader, opened.thread, checkpoint, ns) for opened, ns, checkpoint in sides)
-    found = diff_tips(left, right)
-    if any(ns for _, ns, _ in sides):
-        return found  # a view is of the root graph's state
-    rows = [opened.reader.rows(opened.thread, ns, ids=[checkpoint])[0] for opened, ns, checkpoint in sides]
-    view = view_of(stores.config, [row.metadata for row in rows])
+    left, right = (End(opened.reader, opened.thread, checkpoint, ns) for opened, ns, checkpoint in sides)
+    rows = [side.reader.rows(side.thread, side.ns, ids=[side.checkpoint])[0] for side in (left, right)]
+    # A view is of the root graph's state, and may name any part of it.
+    view = None if left.ns or right.ns else view_of(stores.config, [row.metadata for row in rows])
     if view is None:
-        return found
+        return diff_tips(*read_tips(left, right, is_cut=env.is_terminal and not env.as_json))
     from agentctl.experiments.comparing.views import in_words
 
-    return in_words(found, left, right, view)
+    tips = read_tip(*left), read_tip(*right)
+    return in_words(diff_tips(*tips), *tips, view)
 
 
 def _seen_alike(sides: list[Side]) -> list[Side]:

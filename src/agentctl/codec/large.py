@@ -21,8 +21,13 @@ from agentctl.records.rows import Large, Sliceable, Stored
 HELD_BYTES: Final = 1024 * 1024
 """Parts up to this size are held and decoded at once."""
 
+_BEGUN_CHARACTERS: Final = 10_000
+
 Cut = Callable[[Iterator[str]], str]
 """Makes of a long text, given in pieces, the text that stands for it."""
+
+CutBytes = Callable[[Sliceable], bytes]
+"""Makes of long bytes those that stand for them."""
 
 
 def whole(value: Stored | Large) -> Stored:
@@ -40,15 +45,35 @@ def digest_of(data: Sliceable) -> bytes:
     return state.digest()
 
 
-def abridged(value: Stored | Large, cut: Cut) -> object:
-    """Returns the tree of a value (`codec.tree`) in which long text is cut, and long bytes are empty.
+def no_bytes(_: Sliceable) -> bytes:
+    """Cuts long bytes to none, unread."""
+    return b""
+
+
+def begun_bytes(data: Sliceable) -> bytes:
+    """Cuts long bytes to their beginning, and their XXH3 hash."""
+    return data[:_BEGUN_CHARACTERS] + digest_of(data)
+
+
+def abridged(value: Stored | Large, cut: Cut, cut_bytes: CutBytes = no_bytes) -> object:
+    """Returns the tree of a value (`codec.tree`) in which long text and bytes are cut.
 
     Raises:
         DecodeError: Damaged bytes, or encrypted without a key.
     """
     if isinstance(value, Stored) or value.type != "msgpack":
         return unpack(whole(value))
-    return _tree(value.data, cut)
+    return _tree(value.data, cut, cut_bytes)
+
+
+def begun(pieces: Iterator[str]) -> str:
+    """Cuts a long text to its beginning, how long it is, and by its XXH3 hash which text it is."""
+    beginning, n_characters, digest = "", 0, xxh3_128()
+    for piece in pieces:
+        beginning += piece[: max(_BEGUN_CHARACTERS - n_characters, 0)]
+        n_characters += len(piece)
+        digest.update(piece.encode("utf-8", "surrogatepass"))
+    return f"{beginning}... ({n_characters:,} characters, XXH3 {digest.hexdigest()[:12]})"
 
 
 def nothing(_: Iterator[str]) -> str:
@@ -106,29 +131,29 @@ def texts_of(data: Sliceable) -> Iterator[str]:
         raise DecodeError(f"the value is damaged: {error.reason}") from error
 
 
-def _tree(data: Sliceable, cut: Cut) -> object:
+def _tree(data: Sliceable, cut: Cut, cut_bytes: CutBytes) -> object:
     if len(data) <= HELD_BYTES:
         return unpack(Stored("msgpack", data[:]))
     layout = layout_at(data)
     match layout.kind:
         case "list":
-            return list(_inner(data, cut))
+            return list(_inner(data, cut, cut_bytes))
         case "map":
-            inner = _inner(data, cut)
+            inner = _inner(data, cut, cut_bytes)
             return dict(zip(inner, inner, strict=True))
         case "text":
             return cut(texts_of(Span(data, layout.inner, len(data))))
         case "extension":
-            return _typed(Span(data, layout.inner, len(data)), layout, cut)
+            return _typed(Span(data, layout.inner, len(data)), layout, cut, cut_bytes)
         case _:
-            return b""
+            return cut_bytes(Span(data, layout.inner, len(data)))
 
 
-def _typed(inside: Sliceable, layout: Layout, cut: Cut) -> object:
+def _typed(inside: Sliceable, layout: Layout, cut: Cut, cut_bytes: CutBytes) -> object:
     """Returns the node of a long extension, as `codec.values.unpack` does."""
     if not 0 <= layout.code <= DELTA_SNAPSHOT:
-        return Opaque(layout.code, b"")
-    parts = _tree(inside, cut)
+        return Opaque(layout.code, cut_bytes(inside))
+    parts = _tree(inside, cut, cut_bytes)
     if layout.code == DELTA_SNAPSHOT:
         return Typed(layout.code, *DELTA_SNAPSHOT_TYPE, parts)
     if layout.code == NUMPY_ARRAY:
@@ -137,15 +162,15 @@ def _typed(inside: Sliceable, layout: Layout, cut: Cut) -> object:
         case [str(module), str(name), payload, *rest]:
             return Typed(layout.code, module, name, payload, tuple(rest))
         case _:
-            return Opaque(layout.code, b"")
+            return Opaque(layout.code, cut_bytes(inside))
 
 
-def _inner(data: Sliceable, cut: Cut) -> Iterator[object]:
+def _inner(data: Sliceable, cut: Cut, cut_bytes: CutBytes) -> Iterator[object]:
     for found in runs_of(data):
         if isinstance(found, list):
             yield from found
         else:
-            yield _tree(found, cut)
+            yield _tree(found, cut, cut_bytes)
 
 
 def _trees(run: Run) -> list[object]:

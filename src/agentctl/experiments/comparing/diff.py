@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from collections import defaultdict, deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import NamedTuple
 
 from agentctl.codec import jsontext
 from agentctl.codec.messages import messages_in
+from agentctl.codec.windows import windows_of
+from agentctl.errors import DecodeError
+from agentctl.experiments.comparing.large import Leading, Pair, inert, without_alike
 from agentctl.experiments.comparing.values_diff import changes, same
 from agentctl.records.copies import Place
 from agentctl.records.diffs import ABSENT, Change, Diff, MessageDiff, ToolCallDiff
 from agentctl.records.messages import Message, ToolCall
-from agentctl.records.rows import CheckpointRow
+from agentctl.records.rows import Large, Stored
 from agentctl.stores.base import Reader
-from agentctl.stores.reading.lineage import read_lineage
+from agentctl.stores.large import LARGE_BYTES
+from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.reading.state import read_values
 from agentctl.stores.reading.steps import StepReader
 
@@ -30,38 +35,121 @@ class Tip:
         lineage: Ids of its parent chain, oldest first, its own last.
         values: Inert channel values; of one that cannot be read, why and which bytes it is.
         interrupts: Pending questions, by the asking node's name in order.
+        large: Values over the asked size, as they are stored.
+        leading: By channel, messages that were left out of `values` because the other side begins with them too.
     """
 
     place: Place
     lineage: Sequence[str]
     values: Mapping[str, object]
     interrupts: Mapping[str, object]
+    large: Mapping[str, Stored | Large] = field(default_factory=dict)
+    leading: Mapping[str, Leading] = field(default_factory=dict)
 
 
-def read_tip(reader: Reader, thread: str, checkpoint: str, ns: str = "") -> Tip:
-    """Reads what a diff needs of one checkpoint: its chain's ids, its values, its pending interrupts."""
-    lineage = read_lineage(reader, thread, ns, checkpoint)
-    values = read_values(reader, thread, ns, checkpoint)
+class End(NamedTuple):
+    """Where one side of a diff is."""
+
+    reader: Reader
+    thread: str
+    checkpoint: str
+    ns: str = ""
+
+
+def read_tips(left: End, right: End, *, is_cut: bool) -> tuple[Tip, Tip]:
+    """Reads both sides of a diff; of values over 1 MB only what differs.
+
+    Args:
+        left: One side.
+        right: The other.
+        is_cut: Whether text and bytes over 1 MB are cut; they are equal only where the whole ones are.
+    """
+    sides = left, right
+    tips = [read_tip(*side, value_bytes=LARGE_BYTES) for side in sides]
+    for channel in sorted({name for tip in tips for name in tip.large}):
+        pair = _large_pair(sides, tips, channel, is_cut)
+        tips = [
+            tip if value is ABSENT else _with_value(tip, channel, value, pair.leading)
+            for tip, value in zip(tips, pair[:2], strict=True)
+        ]
+    return tips[0], tips[1]
+
+
+def _with_value(tip: Tip, channel: str, value: object, leading: Leading) -> Tip:
+    return replace(tip, values={**tip.values, channel: value}, leading={**tip.leading, channel: leading})
+
+
+def _large_pair(sides: Sequence[End], tips: Sequence[Tip], channel: str, is_cut: bool) -> Pair:
+    """Returns both values of a channel that is large on one side at least; ABSENT where a side has none."""
+    ours, theirs = (_stored(side, tip, channel) for side, tip in zip(sides, tips, strict=True))
+    if ours is not None and theirs is not None:
+        try:
+            return without_alike(ours, theirs, is_cut=is_cut)
+        except DecodeError:  # one of them is damaged: which one, reading each tells
+            pass
+    left, right = (
+        _readable(tip.large[channel], is_cut) if channel in tip.large else tip.values.get(channel, ABSENT)
+        for tip in tips
+    )
+    return Pair(left, right)
+
+
+def _stored(side: End, tip: Tip, channel: str) -> Stored | Large | None:
+    """Returns a channel's value as it is stored, None where it is not, and where it is not readable."""
+    if channel in tip.large or channel not in tip.values:
+        return tip.large.get(channel)
+    found = side.reader.stored(side.thread, side.ns, [side.checkpoint], channels=[channel])
+    return next((stored.values.get(channel) for stored in found), None)
+
+
+def _readable(value: Stored | Large, is_cut: bool) -> object:
+    try:
+        return inert(value, is_cut)
+    except DecodeError as error:
+        return _unreadable(error.message, value)
+
+
+def read_tip(reader: Reader, thread: str, checkpoint: str, ns: str = "", *, value_bytes: int | None = None) -> Tip:
+    """Reads what a diff needs of one checkpoint: its chain's ids, its values, its pending interrupts.
+
+    Args:
+        reader: Where the thread lives.
+        thread: Exact thread id.
+        checkpoint: Full checkpoint id.
+        ns: Namespace.
+        value_bytes: Larger values stay where they are stored; None reads all.
+    """
+    tree = read_tree(reader, thread, ns)
+    values = read_values(reader, thread, ns, checkpoint, value_bytes=value_bytes)
     asked: dict[str, object] = {}
-    for task in StepReader(reader, thread, ns).tasks([checkpoint])[checkpoint]:
+    steps = StepReader(reader, thread, ns, tree=tree, value_bytes=value_bytes, results=False)
+    for task in steps.tasks([checkpoint])[checkpoint]:
         for i, question in enumerate(task.interrupts):
             asked[f"{task.name}[{i}]"] = question.value
     place = Place(reader.info.url, thread, checkpoint, reader.info.profile)
-    unread = _unread(reader, lineage.tip, values.unreadable)
-    return Tip(place, [row.id for row in lineage.rows], {**values.values, **unread}, asked)
+    unread = _unread(reader, thread, ns, checkpoint, values.unreadable)
+    lineage = list(tree.chain(checkpoint))[::-1]
+    return Tip(place, lineage, {**values.values, **unread}, asked, values.large)
 
 
-def _unread(reader: Reader, row: CheckpointRow, reasons: Mapping[str, str]) -> dict[str, object]:
+def _unread(reader: Reader, thread: str, ns: str, checkpoint: str, reasons: Mapping[str, str]) -> dict[str, object]:
     """Returns what stands for values that cannot be read: equal where their bytes are, and nowhere else."""
     if not reasons:
         return {}
-    (stored,) = reader.stored(row.thread, row.ns, [row.id], channels=tuple(reasons))
-    unread: dict[str, object] = {}
-    for channel, reason in reasons.items():
-        value = stored.values.get(channel)
-        which = f"checkpoint {row.id}" if value is None else f"SHA-256 {sha256(value.data).hexdigest()[:12]}"
-        unread[channel] = {"$unreadable": f"{reason} ({which})"}
-    return unread
+    (stored,) = reader.stored(thread, ns, [checkpoint], channels=tuple(reasons))
+    return {
+        channel: _unreadable(reason, stored.values[channel])
+        if channel in stored.values
+        else {"$unreadable": f"{reason} (checkpoint {checkpoint})"}
+        for channel, reason in reasons.items()
+    }
+
+
+def _unreadable(reason: str, value: Stored | Large) -> dict[str, object]:
+    digest = sha256()
+    for window in windows_of(value.data, window_bytes=LARGE_BYTES):
+        digest.update(window)
+    return {"$unreadable": f"{reason} (SHA-256 {digest.hexdigest()[:12]})"}
 
 
 def diff_tips(left: Tip, right: Tip) -> Diff:
@@ -76,12 +164,13 @@ def diff_tips(left: Tip, right: Tip) -> Diff:
     calls: list[ToolCallDiff] = []
     n_common = 0
     reply: Change | None = None
-    for ours, theirs in conversations.values():
+    for channel, (ours, theirs) in conversations.items():
+        leading = left.leading.get(channel, Leading())
         n_shared = _shared_prefix(ours, theirs)
-        n_common += n_shared
+        n_common += leading.n_messages + n_shared
         messages += _align(ours[n_shared:], theirs[n_shared:])
         calls += _align_calls(_calls(ours[n_shared:]), _calls(theirs[n_shared:]))
-        last = final_reply(ours), final_reply(theirs)
+        last = final_reply(ours, before=leading.reply), final_reply(theirs, before=leading.reply)
         if last[0] != last[1] and reply is None:
             reply = Change("reply", *(ABSENT if text is None else text for text in last))
     state = tuple(changes(_without(left.values, conversations), _without(right.values, conversations)))
@@ -103,14 +192,19 @@ def diff_tips(left: Tip, right: Tip) -> Diff:
     )
 
 
-def final_reply(messages: Sequence[Message]) -> str | None:
-    """Returns the text of the last AI message that has text and is not followed by a human one, or None."""
+def final_reply(messages: Sequence[Message], *, before: str | None = None) -> str | None:
+    """Returns the text of the last AI message that has text and is not followed by a human one, or None.
+
+    Args:
+        messages: A conversation, or its end.
+        before: The final reply of what came before them.
+    """
     for message in reversed(messages):
         if message.role == "human":
             return None
         if message.role == "ai" and message.text:
             return message.text
-    return None
+    return before
 
 
 def _common_ancestor(left: Sequence[str], right: Sequence[str]) -> str | None:
@@ -123,7 +217,8 @@ def _conversations(left: Tip, right: Tip) -> dict[str, tuple[tuple[Message, ...]
     found: dict[str, tuple[tuple[Message, ...], tuple[Message, ...]]] = {}
     for channel in {**left.values, **right.values}:
         ours, theirs = (_all_messages(side.values.get(channel)) for side in (left, right))
-        if ours is not None and theirs is not None and (ours or theirs):
+        n_before = left.leading.get(channel, Leading()).n_messages
+        if ours is not None and theirs is not None and (ours or theirs or n_before):
             found[channel] = (ours, theirs)
     return found
 

@@ -14,9 +14,10 @@ from agentctl.codec.delta import NO_SEED, rebuild, snapshot_value
 from agentctl.codec.values import decode
 from agentctl.errors import DecodeError
 from agentctl.records.copies import command
-from agentctl.records.rows import NULL_TASK, CheckpointRow, Stored, StoredCheckpoint
+from agentctl.records.rows import NULL_TASK, CheckpointRow, Large, Stored, StoredCheckpoint
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import in_chunks
+from agentctl.stores.large import values_of
 from agentctl.stores.reading.layout import END, holds_state, is_state_channel
 from agentctl.stores.reading.lineage import no_checkpoint, read_tree
 
@@ -34,14 +35,24 @@ class Values:
         values: Inert value of each channel that could be read.
         unreadable: Why the others could not.
         notes: What to know about a value that is shown, such as that its reducer is unknown here.
+        large: Those over the asked size as they are stored; they are in none of the others.
     """
 
     values: Mapping[str, object]
     unreadable: Mapping[str, str] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    large: Mapping[str, Stored | Large] = field(default_factory=dict)
 
 
-def read_values(reader: Reader, thread: str, ns: str, id: str, *, channels: Collection[str] | None = None) -> Values:
+def read_values(
+    reader: Reader,
+    thread: str,
+    ns: str,
+    id: str,
+    *,
+    channels: Collection[str] | None = None,
+    value_bytes: int | None = None,
+) -> Values:
     """Returns the values of a checkpoint's state channels, delta channels rebuilt along its parent chain.
 
     The value of a functional entrypoint, which has no state channels, is under `__end__`.
@@ -52,13 +63,15 @@ def read_values(reader: Reader, thread: str, ns: str, id: str, *, channels: Coll
         ns: Namespace.
         id: Full checkpoint id.
         channels: Only these channels; None for all.
+        value_bytes: Larger values stay where they are stored; None reads all. What a delta channel is rebuilt from is
+            read whole.
 
     Raises:
         NotFound: The checkpoint does not exist.
         DecodeError: Nothing of the row can be read. A single unreadable channel is in `unreadable` instead.
     """
     wanted = None if channels is None else frozenset(channels)
-    for stored in reader.stored(thread, ns, [id], channels=wanted):
+    for stored in reader.stored(thread, ns, [id], channels=wanted, value_bytes=value_bytes):
         if stored.damage is not None:
             raise DecodeError(
                 stored.damage, hint=f"checkpoints around it: {command('history', reader.info.target(thread))}"
@@ -69,10 +82,11 @@ def read_values(reader: Reader, thread: str, ns: str, id: str, *, channels: Coll
 
 def shown_channels(stored: StoredCheckpoint) -> tuple[str, ...]:
     """Returns the channels whose stored values are state, as `get_state` shows them, in stored order."""
+    names = (*stored.values, *stored.unread)
     state = tuple(
-        name for name in stored.values if holds_state(name, format=stored.format) and not _is_node_marker(stored, name)
+        name for name in names if holds_state(name, format=stored.format) and not _is_node_marker(stored, name)
     )
-    return state or tuple(name for name in stored.values if name == END)
+    return state or tuple(name for name in names if name == END)
 
 
 def delta_channels(row: CheckpointRow) -> frozenset[str]:
@@ -93,8 +107,10 @@ class _Gathering:
         self._notes: dict[str, str] = {}
 
     def values(self) -> Values:
-        for channel in shown_channels(self._stored):
-            self._take(channel, self._stored.values[channel])
+        shown = shown_channels(self._stored)
+        for channel in shown:
+            if channel in self._stored.values:
+                self._take(channel, self._stored.values[channel])
         for channel in self._stored.missing_blobs:
             if is_state_channel(channel) and self._is_wanted(channel):
                 self._unreadable[channel] = "the store does not hold the value that this checkpoint names"
@@ -104,14 +120,19 @@ class _Gathering:
         missing = sorted(name for name in delta_channels(self._stored.row) if self._is_delta_missing(name))
         if missing:
             self._rebuild(missing)
-        return Values(self._values, self._unreadable, self._notes)
+        unread = [channel for channel in shown if channel in self._stored.unread]
+        large = values_of(self._reader, self._stored) if unread else {}
+        return Values(
+            self._values, self._unreadable, self._notes, {name: large[name] for name in unread if name in large}
+        )
 
     def _is_wanted(self, channel: str) -> bool:
         return self._wanted is None or channel in self._wanted
 
     def _is_delta_missing(self, channel: str) -> bool:
         stored = self._stored
-        return self._is_wanted(channel) and channel in stored.channel_versions and channel not in stored.values
+        is_held = channel in stored.values or channel in stored.unread
+        return self._is_wanted(channel) and channel in stored.channel_versions and not is_held
 
     def _take(self, channel: str, value: Stored) -> None:
         try:
@@ -184,8 +205,10 @@ def _walk_to_seeds(reader: Reader, row: CheckpointRow, ancestors: list[str], cha
 
 def _is_node_marker(stored: StoredCheckpoint, channel: str) -> bool:
     """Tells the channel that versions before 0.3 kept for each node (named as it, holding its name) from state."""
-    value = stored.values[channel]
-    if stored.format >= 3 or channel not in stored.versions_seen or len(value.data) > len(channel.encode()) + 5:
+    value = stored.values.get(channel)
+    if value is None or stored.format >= 3 or channel not in stored.versions_seen:
+        return False
+    if len(value.data) > len(channel.encode()) + 5:
         return False
     try:
         return decode(value) == channel
