@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from agentctl.records.views import Reading
 from agentctl.render import checkpoint as rendering
 from agentctl.render import conversation as talk_rendering
 from agentctl.render.machine import document
+
+if TYPE_CHECKING:
+    from agentctl.revisions.scope import Resolution
 
 
 @expanded
@@ -80,7 +83,13 @@ def _checkpoint(opened: Opened, full: bool) -> Answer:
     from agentctl.stores.reading.view import read_checkpoint
 
     found = opened.resolve()
-    view = read_checkpoint(opened.reader, opened.thread, found.ns, found.id)
+    view = read_checkpoint(
+        opened.reader,
+        opened.thread,
+        found.ns,
+        found.id,
+        n_last_messages=rendering.N_MESSAGES if _is_cut(opened, found, full) else None,
+    )
     reading = _in_words(opened, view)
     now = opened.env.now()
     return Answer(
@@ -97,6 +106,14 @@ def _checkpoint(opened: Opened, full: bool) -> Answer:
         plain=lambda: rendering.plain(view, reading),
         document=lambda: rendering.as_document(view, reading),
     )
+
+
+def _is_cut(opened: Opened, found: Resolution, full: bool) -> bool:
+    """Tells whether only the beginnings of values are shown: on a terminal, where no view reads in them."""
+    if full or opened.env.as_json or not opened.env.is_terminal:
+        return False
+    rows = opened.reader.rows(opened.thread, found.ns, ids=[found.id])
+    return bool(found.ns) or view_of(opened.config, [row.metadata for row in rows]) is None
 
 
 def _in_words(opened: Opened, checkpoint: CheckpointView) -> Reading | None:

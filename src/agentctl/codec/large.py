@@ -23,6 +23,9 @@ HELD_BYTES: Final = 1024 * 1024
 
 _BEGUN_CHARACTERS: Final = 10_000
 
+RAW_TYPES: Final = frozenset({"bytes", "bytearray"})
+"""Values of these types are stored as they are."""
+
 Cut = Callable[[Iterator[str]], str]
 """Makes of a long text, given in pieces, the text that stands for it."""
 
@@ -61,6 +64,8 @@ def abridged(value: Stored | Large, cut: Cut, cut_bytes: CutBytes = no_bytes) ->
     Raises:
         DecodeError: Damaged bytes, or encrypted without a key.
     """
+    if isinstance(value, Large) and value.type in RAW_TYPES:
+        return cut_bytes(value.data)
     if isinstance(value, Stored) or value.type != "msgpack":
         return unpack(whole(value))
     return _tree(value.data, cut, cut_bytes)
@@ -100,6 +105,8 @@ def check(value: Stored | Large) -> None:
     Raises:
         DecodeError: Some of it cannot be read, or it is encrypted without a key.
     """
+    if value.type in RAW_TYPES:
+        return
     if isinstance(value, Stored) or value.type != "msgpack":
         unpack(whole(value))
         return

@@ -16,7 +16,7 @@ import msgpack  # type: ignore[import-untyped]
 
 from agentctl.codec import jsontext
 from agentctl.codec.encryption import decrypted
-from agentctl.codec.large import HELD_BYTES, whole
+from agentctl.codec.large import HELD_BYTES, RAW_TYPES, whole
 from agentctl.codec.tree import DELTA_SNAPSHOT, NUMPY_ARRAY
 from agentctl.codec.values import unpack_packed
 from agentctl.codec.windows import Run, Span, inner_values, layout_at, value_spans, windows_of
@@ -47,7 +47,7 @@ def parts_of(value: Stored | Large) -> Parts:
     Raises:
         DecodeError: Damaged bytes, or encrypted without a key.
     """
-    if value.type != "msgpack":
+    if value.type != "msgpack" and value.type not in RAW_TYPES:
         value = decrypted(whole(value))
     if value.type == "msgpack":
         data = _inside(value.data, DELTA_SNAPSHOT)

@@ -161,6 +161,8 @@ class CheckpointView:
     messages: tuple[Message, ...] = ()
     notes: Mapping[str, str] | None = None
     """What to know about a channel's value that is shown, such as that its reducer is unknown."""
+    n_earlier_messages: int = 0
+    """How many came before `messages`, where these are only the last ones of a large value."""
 
 
 @dataclass(frozen=True, slots=True)

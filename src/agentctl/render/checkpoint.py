@@ -68,7 +68,7 @@ def human(
         yield from views.reading_lines(reading, width, full=full)
     if view.messages:
         shown = view.messages if full else view.messages[-N_MESSAGES:]
-        left_out = len(view.messages) - len(shown)
+        left_out = view.n_earlier_messages + len(view.messages) - len(shown)
         yield Text(
             f"messages ({left_out} earlier not shown; all: show --messages --all)" if left_out else "messages", "dim"
         )

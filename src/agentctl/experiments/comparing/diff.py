@@ -13,7 +13,7 @@ from agentctl.codec import jsontext
 from agentctl.codec.messages import messages_in
 from agentctl.codec.windows import windows_of
 from agentctl.errors import DecodeError
-from agentctl.experiments.comparing.large import Leading, Pair, inert, without_alike
+from agentctl.experiments.comparing.large import Leading, Pair, without_alike
 from agentctl.experiments.comparing.values_diff import changes, same
 from agentctl.records.copies import Place
 from agentctl.records.diffs import ABSENT, Change, Diff, MessageDiff, ToolCallDiff
@@ -21,6 +21,7 @@ from agentctl.records.messages import Message, ToolCall
 from agentctl.records.rows import Large, Stored
 from agentctl.stores.base import Reader
 from agentctl.stores.large import LARGE_BYTES
+from agentctl.stores.reading.large_state import inert
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.reading.state import read_values
 from agentctl.stores.reading.steps import StepReader
@@ -104,7 +105,7 @@ def _stored(side: End, tip: Tip, channel: str) -> Stored | Large | None:
 
 def _readable(value: Stored | Large, is_cut: bool) -> object:
     try:
-        return inert(value, is_cut)
+        return inert(value, is_cut=is_cut)
     except DecodeError as error:
         return _unreadable(error.message, value)
 

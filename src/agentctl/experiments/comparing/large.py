@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from agentctl.codec.delta import snapshot_value
-from agentctl.codec.inert import MARKS, plain
-from agentctl.codec.large import abridged, begun, begun_bytes, digest_of, whole
+from agentctl.codec.inert import MARKS
+from agentctl.codec.large import digest_of
 from agentctl.codec.messages import message_of
 from agentctl.codec.parts import parts_of
-from agentctl.codec.values import unpack
 from agentctl.codec.windows import Span, layout_at, value_spans
 from agentctl.errors import DecodeError
 from agentctl.records.messages import Message
 from agentctl.records.rows import Large, Stored
+from agentctl.stores.reading.large_state import inert
 
 _ALIKE: Final = None
 """Stands on both sides for an item of a list that both have alike at its place."""
@@ -63,7 +62,7 @@ def without_alike(left: Stored | Large, right: Stored | Large, *, is_cut: bool) 
     fields = _fields(left), _fields(right)
     if fields[0] is not None and fields[1] is not None:
         return _maps(fields[0], fields[1], is_cut)
-    return Pair(inert(left, is_cut), inert(right, is_cut))
+    return Pair(inert(left, is_cut=is_cut), inert(right, is_cut=is_cut))
 
 
 def alike(left: Stored | Large, right: Stored | Large) -> bool:
@@ -92,7 +91,7 @@ def _lists(left: Stored | Large, right: Stored | Large, is_cut: bool) -> Pair:
     begins_alike = True
     for one, other in _side_by_side(left, right):
         if begins_alike and one is not None and other is not None and alike(one, other):
-            message = message_of(inert(one, is_cut))
+            message = message_of(inert(one, is_cut=is_cut))
             if message is None:
                 return _other_lists(left, right, is_cut)
             leading = leading.after(message)
@@ -100,7 +99,7 @@ def _lists(left: Stored | Large, right: Stored | Large, is_cut: bool) -> Pair:
         begins_alike = False
         for item, side in ((one, ours), (other, theirs)):
             if item is not None:
-                side.append(inert(item, is_cut))
+                side.append(inert(item, is_cut=is_cut))
                 if message_of(side[-1]) is None:
                     return _other_lists(left, right, is_cut)
     return Pair(ours, theirs, leading)
@@ -114,7 +113,7 @@ def _other_lists(left: Stored | Large, right: Stored | Large, is_cut: bool) -> P
         is_alike = one is not None and other is not None and alike(one, other)
         for item, side in ((one, ours), (other, theirs)):
             if item is not None:
-                side.append(_ALIKE if is_alike else inert(item, is_cut))
+                side.append(_ALIKE if is_alike else inert(item, is_cut=is_cut))
     return Pair(ours, theirs)
 
 
@@ -132,7 +131,7 @@ def _maps(left: Mapping[str, Large], right: Mapping[str, Large], is_cut: bool) -
             continue
         for value, side in zip(sides, found, strict=True):
             if value is not None:
-                side[name] = inert(value, is_cut)
+                side[name] = inert(value, is_cut=is_cut)
     return Pair(*found)
 
 
@@ -147,13 +146,3 @@ def _fields(value: Stored | Large) -> Mapping[str, Large] | None:
     if not MARKS.isdisjoint(spans):
         return None
     return {name: Large("msgpack", Span(value.data, span.start, span.stop)) for name, span in spans.items()}
-
-
-def inert(value: Stored | Large, is_cut: bool) -> object:
-    """Returns the inert value of what is stored, that of a DeltaChannel's snapshot in its place.
-
-    Raises:
-        DecodeError: Damaged bytes, or encrypted without a key.
-    """
-    tree = abridged(value, begun, begun_bytes) if is_cut else unpack(whole(value))
-    return snapshot_value(plain(tree))

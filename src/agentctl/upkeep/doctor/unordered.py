@@ -7,7 +7,7 @@ from typing import Final
 
 from xxhash import xxh3_128, xxh3_128_digest, xxh3_128_intdigest
 
-from agentctl.codec.large import runs_of, texts_of, whole
+from agentctl.codec.large import RAW_TYPES, digest_of, runs_of, texts_of, whole
 from agentctl.codec.tree import DELTA_SNAPSHOT, DELTA_SNAPSHOT_TYPE, NUMPY_ARRAY, NUMPY_ARRAY_TYPE, Opaque, Typed
 from agentctl.codec.values import unpack
 from agentctl.codec.windows import Span, layout_at
@@ -25,6 +25,8 @@ def unordered_digest(value: Stored | Large) -> bytes:
     """
     if isinstance(value, Large) and value.type == "msgpack":
         return _of_packed(value.data)
+    if value.type in RAW_TYPES:
+        return digest_of(value.data)
     return _of_tree(unpack(whole(value)))
 
 
