@@ -18,15 +18,17 @@ from agentctl.stores.base import CopyPlan, Reader, RowPick, Writer
 from agentctl.stores.copying import preflight, verify
 from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
 from agentctl.stores.copying.handed import HandsOver
+from agentctl.stores.copying.marks import marks_of, newest_root
 from agentctl.stores.copying.origin import Origin, origin_of
 from agentctl.stores.copying.routes import Route, open_route
 from agentctl.stores.copying.same_steps import same_steps
 from agentctl.stores.copying.stated_rows import StatedRows, as_rows
 from agentctl.stores.moments import at_one_moment
+from agentctl.stores.sqlite.writer import SqliteTransaction
 
 if TYPE_CHECKING:
     from agentctl.stores.postgres.writer import PostgresTransaction, PostgresWriter
-    from agentctl.stores.sqlite.writer import SqliteTransaction, SqliteWriter
+    from agentctl.stores.sqlite.writer import SqliteWriter
 
 Progress = Callable[[int, int], None]
 """Told how many of how many checkpoints are written."""
@@ -74,7 +76,8 @@ def copy(
         for plan in plans:
             if transaction.has_thread(plan.as_thread):
                 raise preflight.thread_exists(writer, plan.as_thread)
-        with open_route(origin, transaction) as route:
+        marks = marks_of(origin.reader, plans) if isinstance(transaction, SqliteTransaction) else {}
+        with open_route(origin, transaction, marks) as route:
             for group in _groups(plans):
                 _copy_group(route, transaction, group, progress)
         if isinstance(reader, StatedRows):
@@ -139,7 +142,7 @@ def _copy_group(
     verify.all_present(first.picks, transaction.keys(first.as_thread), first.as_thread)
     route.verify(first.thread, first.as_thread, first.picks)
     for plan in others:
-        transaction.clone(first.as_thread, plan.as_thread)
+        route.clone(first.as_thread, plan.as_thread)
         route.verify_clone(first.as_thread, plan.as_thread, plan.picks)
         progress.add(len(plan.picks))
 
@@ -153,19 +156,15 @@ def _apply_changes(transaction: SqliteTransaction | PostgresTransaction, plan: C
     for write in plan.extra_writes:
         value = write.value or Stored("null", b"")
         transaction.add_write(plan.as_thread, preflight.added(write), write.task_path or "", write.channel, value)
-    newest = _newest_root(plan)
-    if plan.provenance and newest is not None:
+    newest = newest_root(plan)
+    if plan.provenance and newest is not None and not isinstance(transaction, SqliteTransaction):
         transaction.merge_metadata(plan.as_thread, "", newest, plan.provenance)
-
-
-def _newest_root(plan: CopyPlan) -> str | None:
-    return max((pick.id for pick in plan.picks if pick.ns == ""), default=None)
 
 
 def _report(
     reader: Reader, writer: Writer, plan: CopyPlan, counts: tuple[int, int, int, int], *, dry_run: bool = False
 ) -> CopyReport:
-    newest = _newest_root(plan)
+    newest = newest_root(plan)
     n_checkpoints, n_writes, n_blobs, n_bytes = counts
     return CopyReport(
         source=Place(reader.info.url, plan.thread, newest, reader.info.profile),

@@ -100,8 +100,8 @@ def _check_values(source: Reader, target: Reader, plan: CopyPlan) -> None:
 
 
 def _check_not_encrypted(source: Reader, plan: CopyPlan) -> None:
-    """Refuses encrypted SQLite rows: a key in the environment would let them leave as plain text."""
-    if source.info.kind != "sqlite":
+    """Refuses encrypted SQLite rows: a key in the environment would let them leave as plain text, masked ones apart."""
+    if source.info.kind != "sqlite" or source.info.masked:
         return
     with origin_of(source) as origin:
         types = [] if origin.file is None else list(sqlite_rows.read_types(origin.file, plan.thread, plan.picks))

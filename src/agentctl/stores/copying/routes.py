@@ -12,6 +12,7 @@ from agentctl.errors import StoreError
 from agentctl.stores.base import Reader, RowPick
 from agentctl.stores.copying import sqlite_rows, verify
 from agentctl.stores.copying.converted_rows import PostgresRows, converted_writes, for_postgres, for_sqlite
+from agentctl.stores.copying.marks import Mark, marked
 from agentctl.stores.copying.origin import Origin
 from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
@@ -42,21 +43,33 @@ class Route(Protocol):
         """Reads back what `load` wrote and raises StoreError at the first difference."""
         ...
 
+    def clone(self, thread: str, as_thread: str) -> None:
+        """Writes every row of a thread of the transaction again under another thread id."""
+        ...
+
     def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """Compares two threads of the transaction and raises StoreError at the first difference."""
         ...
 
 
 @contextmanager
-def open_route(origin: Origin, transaction: SqliteTransaction | PostgresTransaction) -> Iterator[Route]:
-    """Yields the shortest way: columns as they are within one kind, values in another form between kinds."""
+def open_route(
+    origin: Origin, transaction: SqliteTransaction | PostgresTransaction, marks: Mapping[str, Mark]
+) -> Iterator[Route]:
+    """Yields the shortest way: columns as they are within one kind, values in another form between kinds.
+
+    Args:
+        origin: The source.
+        transaction: The target.
+        marks: What copies into SQLite say of themselves, by thread.
+    """
     if isinstance(transaction, SqliteTransaction):
         if origin.file is None:
-            yield IntoSqlite(origin.reader, transaction)
+            yield IntoSqlite(origin.reader, transaction, marks)
         elif _is_same_file(origin.file.path, transaction.path):
-            yield SqliteToSqlite(transaction, transaction, origin.keys)
+            yield SqliteToSqlite(transaction, transaction, origin.keys, marks)
         else:
-            yield SqliteToSqlite(origin.file, transaction, origin.keys)
+            yield SqliteToSqlite(origin.file, transaction, origin.keys, marks)
     elif origin.snapshot is None or origin.layout is None:
         yield IntoPostgres(origin.reader, transaction)
     else:
@@ -71,21 +84,28 @@ class SqliteToSqlite:
     file: Readable
     transaction: SqliteTransaction
     keys: Mapping[str, ThreadKeys]
+    marks: Mapping[str, Mark]
 
     def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
         """See `Route.load`."""
-        rows = sqlite_rows.read_checkpoints(self.file, thread, picks)
+        rows = marked(sqlite_rows.read_checkpoints(self.file, thread, picks), self.marks.get(as_thread))
         self.transaction.insert_checkpoints(as_thread, _told(rows, on_written))
         writes = sqlite_rows.read_writes(self.file, thread, picks, self.keys.get(thread))
         self.transaction.insert_writes(as_thread, writes)
 
     def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify`."""
-        verify.same_columns(self.file, self.transaction, thread, as_thread, picks, self.keys.get(thread))
+        mark, keys = self.marks.get(as_thread), self.keys.get(thread)
+        verify.same_columns(self.file, self.transaction, thread, as_thread, picks, mark, keys)
+
+    def clone(self, thread: str, as_thread: str) -> None:
+        """See `Route.clone`."""
+        mark = self.marks.get(as_thread)
+        self.transaction.clone(thread, as_thread, None if mark is None else (mark.id, mark.text))
 
     def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify_clone`."""
-        verify.same_columns(self.transaction, self.transaction, thread, as_thread, picks)
+        verify.same_columns(self.transaction, self.transaction, thread, as_thread, picks, self.marks.get(as_thread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +143,10 @@ class PostgresToPostgres:
             as_thread,
         )
 
+    def clone(self, thread: str, as_thread: str) -> None:
+        """See `Route.clone`."""
+        self.transaction.clone(thread, as_thread)
+
     def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify_clone`."""
         _verify_postgres_clone(self.transaction, thread, as_thread)
@@ -134,21 +158,28 @@ class IntoSqlite:
 
     reader: Reader
     transaction: SqliteTransaction
+    marks: Mapping[str, Mark]
 
     def load(self, thread: str, as_thread: str, picks: Sequence[RowPick], on_written: OnWritten) -> None:
         """See `Route.load`."""
-        rows = for_sqlite(self.reader, thread, picks)
+        rows = marked(for_sqlite(self.reader, thread, picks), self.marks.get(as_thread))
         self.transaction.insert_checkpoints(as_thread, _told(rows, on_written))
         writes = converted_writes(self.reader, thread, picks, target="SQLite")
         self.transaction.insert_writes(as_thread, writes)
 
     def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify`."""
-        verify.same_values(self.reader, self.transaction.reader(), thread, as_thread, picks)
+        copy, mark = self.transaction.reader(), self.marks.get(as_thread)
+        verify.same_values(self.reader, copy, thread, as_thread, picks, mark)
+
+    def clone(self, thread: str, as_thread: str) -> None:
+        """See `Route.clone`."""
+        mark = self.marks.get(as_thread)
+        self.transaction.clone(thread, as_thread, None if mark is None else (mark.id, mark.text))
 
     def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify_clone`."""
-        verify.same_columns(self.transaction, self.transaction, thread, as_thread, picks)
+        verify.same_columns(self.transaction, self.transaction, thread, as_thread, picks, self.marks.get(as_thread))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +201,10 @@ class IntoPostgres:
     def verify(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify`."""
         verify.same_values(self.reader, self.transaction.reader(), thread, as_thread, picks)
+
+    def clone(self, thread: str, as_thread: str) -> None:
+        """See `Route.clone`."""
+        self.transaction.clone(thread, as_thread)
 
     def verify_clone(self, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
         """See `Route.verify_clone`."""

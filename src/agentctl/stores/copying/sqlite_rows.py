@@ -10,10 +10,9 @@ from typing import Any
 from agentctl.stores.base import RowPick
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.copying.picking import by_namespace, by_rule, condition
-from agentctl.stores.large import LARGE_BYTES
 from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
-from agentctl.stores.sqlite.parts import Cell, in_chunks_of
+from agentctl.stores.sqlite.parts import Cell, in_chunks_of, is_large
 from agentctl.stores.sqlite.reader import TASK_PATH
 from agentctl.stores.sqlite.writer import CHECKPOINT_VALUES, WRITE_VALUES
 
@@ -30,9 +29,9 @@ def read_checkpoints(file: Readable, thread: str, picks: Sequence[RowPick]) -> I
                 f"SELECT {columns} FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ?"
                 f" AND checkpoint_id IN ({_marks(batch)}) ORDER BY checkpoint_id"
             )
-            for *row, is_large in file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch))):
+            for *row, left_out in file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch))):
                 key: dict[str, object] = {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": row[1]}
-                yield _whole_row(file, row, CHECKPOINT_VALUES, Cell("checkpoints", "checkpoint", key), is_large)
+                yield _whole_row(file, row, CHECKPOINT_VALUES, Cell("checkpoints", "checkpoint", key), left_out)
 
 
 def read_writes(
@@ -57,11 +56,11 @@ def read_writes(
                     f" AND checkpoint_id IN ({_marks(batch)}){where} ORDER BY checkpoint_id, task_id, idx"
                 )
                 found = file.read(partial(_fetch, query=query, parameters=(thread, ns, *batch, *parameters)))
-                for *row, is_large in found:
+                for *row, left_out in found:
                     if keys is None or keys.has_write(ns, row[1], row[2], row[4]):
                         key: dict[str, object] = {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": row[1]}
                         key |= {"task_id": row[2], "idx": row[4]}
-                        yield _whole_row(file, row, WRITE_VALUES, Cell("writes", "value", key), is_large)
+                        yield _whole_row(file, row, WRITE_VALUES, Cell("writes", "value", key), left_out)
 
 
 def read_types(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterator[tuple[str, str, str]]:
@@ -77,14 +76,13 @@ def read_types(file: Readable, thread: str, picks: Sequence[RowPick]) -> Iterato
 
 def _columns(names: Sequence[str], value: str) -> str:
     """Returns the SQL of columns, NULL for a large value; whether it is one comes last."""
-    is_large = f"typeof({value}) = 'blob' AND length({value}) > {LARGE_BYTES}"
-    held = f"CASE WHEN {is_large} THEN NULL ELSE {value} END"
-    return ", ".join([*(held if name == value else name for name in names), is_large])
+    held = f"CASE WHEN {is_large(value)} THEN NULL ELSE {value} END"
+    return ", ".join([*(held if name == value else name for name in names), is_large(value)])
 
 
-def _whole_row(file: Readable, row: Sequence[Any], names: Sequence[str], cell: Cell, is_large: bool) -> tuple[Any, ...]:
+def _whole_row(file: Readable, row: Sequence[Any], names: Sequence[str], cell: Cell, left_out: bool) -> tuple[Any, ...]:
     """Returns a row with its large value in chunks, or whole where SQLite cannot give parts of it."""
-    if not is_large:
+    if not left_out:
         return tuple(row)
     value: object = in_chunks_of(file, cell)
     if value is None:

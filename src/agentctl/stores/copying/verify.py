@@ -6,6 +6,7 @@ A difference ends the transaction, so that a copy which could mislead is never l
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -16,6 +17,7 @@ from agentctl.stores.copying import sqlite_rows
 from agentctl.stores.copying.compare import same_value
 from agentctl.stores.copying.convert import is_delta_snapshot
 from agentctl.stores.copying.converted_rows import opened, picked_checkpoints, picked_writes
+from agentctl.stores.copying.marks import Mark, marked
 from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 from agentctl.stores.sqlite.writer import SqliteTransaction
@@ -30,6 +32,7 @@ def same_columns(
     thread: str,
     as_thread: str,
     picks: Sequence[RowPick],
+    mark: Mark | None,
     keys: ThreadKeys | None = None,
 ) -> None:
     """Compares every column of every picked row between two SQLite files.
@@ -40,6 +43,7 @@ def same_columns(
         thread: The thread in the source.
         as_thread: The thread in the target.
         picks: Which rows.
+        mark: What one row has in the target alone.
         keys: The rows of the source that were to be copied; None for all.
 
     Raises:
@@ -47,7 +51,8 @@ def same_columns(
     """
     for expected, found in chain(
         zip_longest(
-            sqlite_rows.read_checkpoints(source, thread, picks), sqlite_rows.read_checkpoints(target, as_thread, picks)
+            marked(sqlite_rows.read_checkpoints(source, thread, picks), mark),
+            sqlite_rows.read_checkpoints(target, as_thread, picks),
         ),
         zip_longest(
             sqlite_rows.read_writes(source, thread, picks, keys), sqlite_rows.read_writes(target, as_thread, picks)
@@ -79,8 +84,18 @@ def none_different(found: tuple[str, tuple[Any, ...]] | None, as_thread: str) ->
         raise _differs(as_thread, f"{found[0]} {found[1]}")
 
 
-def same_values(reader: Reader, copy: Reader, thread: str, as_thread: str, picks: Sequence[RowPick]) -> None:
+def same_values(
+    reader: Reader, copy: Reader, thread: str, as_thread: str, picks: Sequence[RowPick], mark: Mark | None = None
+) -> None:
     """Compares checkpoints and writes of two stores of any kind as their readers give them.
+
+    Args:
+        reader: The source.
+        copy: The target.
+        thread: The thread in the source.
+        as_thread: The thread in the target.
+        picks: Which rows.
+        mark: What one row has in the target alone.
 
     Raises:
         StoreError: A row is missing or differs; the message names it.
@@ -89,7 +104,7 @@ def same_values(reader: Reader, copy: Reader, thread: str, as_thread: str, picks
     for expected, found in checkpoints:
         if expected is None or found is None:
             raise _differs(as_thread, f"checkpoint {(expected or found).row.id}")
-        what = _difference(opened(expected), opened(found))
+        what = _difference(_with_mark(opened(expected), mark), opened(found))
         if what is not None:
             raise _differs(as_thread, f"{what} of checkpoint {expected.row.id}")
     writes = zip_longest(picked_writes(reader, thread, picks), picked_writes(copy, as_thread, picks))
@@ -110,6 +125,13 @@ def all_present(picks: Sequence[RowPick], found: Iterable[tuple[str, str]], as_t
     missing = {(pick.ns, pick.id) for pick in picks} - set(found)
     if missing:
         raise _differs(as_thread, f"checkpoint {min(missing)[1]}")
+
+
+def _with_mark(checkpoint: StoredCheckpoint, mark: Mark | None) -> StoredCheckpoint:
+    row = checkpoint.row
+    if mark is None or row.ns != "" or row.id != mark.id:
+        return checkpoint
+    return replace(checkpoint, row=row._replace(metadata=mark.metadata))
 
 
 def _difference(expected: StoredCheckpoint, found: StoredCheckpoint) -> str | None:

@@ -11,7 +11,7 @@ from agentctl.codec.windows import Span
 from agentctl.records.rows import Large, Sliceable, StoredCheckpoint
 from agentctl.stores import bookkeeping
 from agentctl.stores.fetched import checkpoint_row
-from agentctl.stores.large import Chunks, changed
+from agentctl.stores.large import LARGE_BYTES, Chunks, changed
 from agentctl.stores.sqlite.opening import Readable
 
 
@@ -21,6 +21,11 @@ class Cell(NamedTuple):
     table: Literal["checkpoints", "writes"]
     column: Literal["checkpoint", "value"]
     key: Mapping[str, object]
+
+
+def is_large(value: str) -> str:
+    """Returns SQL that is true of a value, given by its column, that is read and written in parts."""
+    return f"typeof({value}) = 'blob' AND length({value}) > {LARGE_BYTES}"
 
 
 def read_parts(

@@ -7,20 +7,21 @@ Source: `SqliteSaver.setup` (langgraph-checkpoint-sqlite 3.1.2, checkpoint/sqlit
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 from agentctl.errors import Refused, StoreError
-from agentctl.records.rows import Stored
+from agentctl.records.rows import Sliceable, Stored
 from agentctl.stores.base import Reader, StoreInfo, StoreKind, WriteKey
 from agentctl.stores.delegation import NoThreads, ReadsThrough
 from agentctl.stores.large import Chunks
 from agentctl.stores.sqlite.opening import SqliteFile, store_error
+from agentctl.stores.sqlite.parts import is_large
 from agentctl.stores.sqlite.reader import TASK_PATH, SqliteReader
 
 T = TypeVar("T")
@@ -54,6 +55,7 @@ ADD_TASK_PATH = "ALTER TABLE writes ADD COLUMN task_path TEXT NOT NULL DEFAULT '
 CHECKPOINT_VALUES = ("checkpoint_ns", "checkpoint_id", "parent_checkpoint_id", "type", "checkpoint", "metadata")
 WRITE_VALUES = ("checkpoint_ns", "checkpoint_id", "task_id", "task_path", "idx", "channel", "type", "value")
 """Columns of a row but its thread id, in the order in which raw rows are given and taken."""
+METADATA = CHECKPOINT_VALUES[-1]
 
 _BUSY_TIMEOUT_S = 30.0
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
@@ -181,14 +183,19 @@ class SqliteTransaction:
         """Inserts writes given as `WRITE_VALUES`."""
         self._insert("writes", WRITE_VALUES, thread, rows)
 
-    def clone(self, thread: str, as_thread: str) -> None:
-        """Inserts every row of one thread again under another thread id."""
-        for table, columns in (("checkpoints", CHECKPOINT_VALUES), ("writes", WRITE_VALUES)):
-            names = ", ".join(columns)
-            self._connection.execute(
-                f"INSERT INTO {table} (thread_id, {names}) SELECT ?, {names} FROM {table} WHERE thread_id = ?",
-                (as_thread, thread),
-            )
+    def clone(self, thread: str, as_thread: str, mark: tuple[str, bytes] | None = None) -> None:
+        """Inserts every row of one thread again under another thread id; large values a chunk at a time.
+
+        Args:
+            thread: The thread.
+            as_thread: The other thread id.
+            mark: A root checkpoint, and the metadata that it has in the clone; None where it is as it was.
+        """
+        checkpoints = {name: name for name in CHECKPOINT_VALUES}
+        if mark is not None:
+            checkpoints[METADATA] = f"CASE WHEN checkpoint_ns = '' AND checkpoint_id = ? THEN ? ELSE {METADATA} END"
+        self._clone("checkpoints", "checkpoint", checkpoints, (*(mark or ()), thread), as_thread)
+        self._clone("writes", "value", {name: name for name in WRITE_VALUES}, (thread,), as_thread)
 
     def add_write(self, thread: str, key: WriteKey, task_path: str, channel: str, value: Stored) -> None:
         """Inserts one write.
@@ -210,15 +217,6 @@ class SqliteTransaction:
             (value.type, value.data, thread, *key),
         )
         return done.rowcount == 1
-
-    def merge_metadata(self, thread: str, ns: str, checkpoint_id: str, entries: Mapping[str, str]) -> None:
-        """Adds entries to a checkpoint's metadata, replacing those of the same name."""
-        where = (thread, ns, checkpoint_id)
-        condition = "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
-        (raw,) = self._connection.execute(f"SELECT metadata FROM checkpoints {condition}", where).fetchone()
-        merged = {**(json.loads(raw) if raw else {}), **entries}
-        text = json.dumps(merged, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        self._connection.execute(f"UPDATE checkpoints SET metadata = ? {condition}", (text, *where))
 
     def delete_thread(self, thread: str) -> int:
         """Deletes every row of a thread; returns how many there were."""
@@ -244,6 +242,38 @@ class SqliteTransaction:
     def _total(self, query: str, thread: str) -> tuple[int, int]:
         n_rows, n_bytes = self._connection.execute(f"{query} WHERE thread_id = ?", (thread,)).fetchone()
         return n_rows, n_bytes or 0
+
+    def _clone(
+        self, table: str, value: str, selected: Mapping[str, str], parameters: Sequence[object], thread: str
+    ) -> None:
+        """Inserts rows of a table again under another thread id.
+
+        Args:
+            table: It.
+            value: The column that may be large.
+            selected: The columns, and the SQL of what they become.
+            parameters: Of that SQL, and the thread id of the rows.
+            thread: The other thread id.
+        """
+        names = ", ".join(selected)
+        n_rows = self._total(f"SELECT count(*), 0 FROM {table}", str(parameters[-1]))[0]
+        inserted = self._connection.execute(
+            f"INSERT INTO {table} (thread_id, {names}) SELECT ?, {', '.join(selected.values())} FROM {table}"
+            f" WHERE thread_id = ? AND NOT ({is_large(value)})",
+            (thread, *parameters),
+        )
+        if inserted.rowcount == n_rows:
+            return
+        lean = ", ".join({**selected, value: f"length({value})"}.values())
+        query = f"SELECT {lean}, rowid FROM {table} WHERE thread_id = ? AND {is_large(value)}"
+        at = list(selected).index(value)
+        for *row, rowid in self._connection.execute(query, parameters).fetchall():
+            row[at] = Chunks(row[at], partial(self._read, table, value, rowid))
+            self._insert(table, tuple(selected), thread, [row])
+
+    def _read(self, table: str, column: str, rowid: int, start: int, n_bytes: int) -> bytes:
+        with self._connection.blobopen(table, column, rowid, readonly=True) as blob:
+            return cast(Sliceable, blob)[start : start + n_bytes]
 
     def _insert(self, table: str, columns: Sequence[str], thread: str, rows: Iterable[Sequence[Any]]) -> None:
         into = f"INSERT INTO {table} (thread_id, {', '.join(columns)}) VALUES"
