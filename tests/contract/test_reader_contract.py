@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import math
+import random
+import string
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import CheckpointTuple, empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from agentctl.codec.values import decode
 from agentctl.records.rows import Stored, WriteRow
+from agentctl.records.threads import ThreadQuery
 from agentctl.stores.base import Reader
+from agentctl.stores.delegation import ReadsThrough
+from agentctl.stores.heads import ReadsHeads
 from agentctl.stores.keyed import Keyed
 from agentctl.stores.moments import Stillable
 from agentctl.stores.open import open_reader
+from agentctl.stores.reading.due import is_routing
+from agentctl.stores.reading.threads import list_threads
 from tests.catalog import CATALOG, Saver, run_case
+from tests.support.damage import Rows
 from tests.support.postgres import new_database
 
 KINDS = ("sqlite", "postgres", "saver")
@@ -189,6 +197,64 @@ def test_heads_and_rows_without_metadata_are_otherwise_the_same(bench: Bench) ->
     assert all(row.metadata == {} for row in bare)
     found = {head.thread: head.head.id for head in bench.reader.heads(metadata=False)}
     assert found == {head.thread: head.head.id for head in bench.reader.heads()}
+
+
+class OneByOne(ReadsThrough):
+    """A reader without what its store reads of many threads at once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.info = reader.info
+        self._reader = reader
+
+    def _reading(self) -> Reader:
+        return self._reader
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def test_threads_read_a_page_at_once_are_those_that_are_read_one_by_one(bench: Bench) -> None:
+    for name in CATALOG:
+        bench.tuples(name)
+    query = ThreadQuery(limit=None)
+
+    assert list_threads(bench.reader, query).items == list_threads(OneByOne(bench.reader), query).items
+
+
+def test_a_page_of_heads_is_what_each_of_them_says(bench: Bench) -> None:
+    for name in CATALOG:
+        bench.tuples(name)
+    if not isinstance(bench.reader, ReadsHeads):
+        assert bench.reader.info.kind == "saver"
+        return
+    heads = [(head.thread, head.head.id) for head in bench.reader.heads()]
+
+    found = bench.reader.head_states(heads, is_routing)
+
+    assert found.keys() == {thread for thread, _ in heads}
+    for thread, head in heads:
+        (alone,) = bench.reader.stored(thread, "", [head])
+        at_once = found[thread].stored
+        assert (at_once.row, at_once.format, at_once.channel_versions) == (
+            alone.row,
+            alone.format,
+            alone.channel_versions,
+        )
+        assert at_once.versions_seen == alone.versions_seen
+        assert at_once.values == {name: value for name, value in alone.values.items() if is_routing(name)}
+        assert found[thread].has_writes == bool(bench.reader.writes(thread, "", [head]))
+
+
+def test_a_large_head_is_read_by_itself(rows: Rows) -> None:
+    text = "".join(random.Random(1).choices(string.ascii_letters, k=300_000))
+    config: Any = {"configurable": {"thread_id": "large", "checkpoint_ns": ""}}
+    rows.saver.put(config, {**empty_checkpoint(), "channel_values": {"text": text}}, {}, {"text": "1"})
+
+    with closing(open_reader(rows.url)) as reader:
+        (head,) = reader.heads()
+        assert isinstance(reader, ReadsHeads)
+        assert reader.head_states([("large", head.head.id)], is_routing) == {}
+        assert [item.status for item in list_threads(reader, ThreadQuery()).items] == ["done"]
 
 
 def test_a_thread_without_checkpoints_has_no_head(bench: Bench) -> None:

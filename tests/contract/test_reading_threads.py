@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -222,12 +223,21 @@ class Counting:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._reader, name)
+        if name == "head_states":
+            return self._of_many(method)
         if name not in ("rows", "stored", "writes", "namespaces"):
             return method
 
         def noting(thread: str, *args: Any, **kwargs: Any) -> Any:
             self.threads.add(thread)
             return method(thread, *args, **kwargs)
+
+        return noting
+
+    def _of_many(self, method: Any) -> Any:
+        def noting(heads: Sequence[tuple[str, str]], *args: Any) -> Any:
+            self.threads.update(thread for thread, _ in heads)
+            return method(heads, *args)
 
         return noting
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any, Final
 from agentctl.records.audit import Touched
 from agentctl.records.rows import StoredCheckpoint
 from agentctl.stores.base import Reader
+from agentctl.stores.heads import HeadState
 
 LONGEST_LIST: Final = 1000
 """How many threads, and how many checkpoints, are kept by their ids; all are counted."""
@@ -59,6 +60,7 @@ def count_reads(reader: Reader, tally: ReadTally | None) -> None:
     _cover(reader, "heads", partial(_listed, tally, "heads"))
     _cover(reader, "names", partial(_listed, tally, "heads"))
     _cover(reader, "memory", partial(_listed, tally, "memory_items"))
+    _cover(reader, "head_states", partial(_head_states, tally))
     _cover(reader, "rows", partial(_of_thread, tally, "checkpoints"))
     _cover(reader, "writes", partial(_of_thread, tally, "writes"))
     _cover(reader, "stored", partial(_states, tally))
@@ -85,6 +87,13 @@ def _of_thread(
     tally: ReadTally, kind: str, found: Sequence[Any], thread: str, *_: object, **__: object
 ) -> Sequence[Any]:
     tally.add(kind, len(found), thread)
+    return found
+
+
+def _head_states(tally: ReadTally, found: Mapping[str, HeadState], *_: object, **__: object) -> Mapping[str, HeadState]:
+    for thread, head in found.items():
+        tally.add("checkpoints", 1, thread)
+        tally.checkpoints[head.stored.row.id] = None
     return found
 
 

@@ -6,7 +6,7 @@ Source: langgraph-checkpoint-postgres 3.2.0, checkpoint/postgres/base.py (`SELEC
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,9 @@ from agentctl.records.rows import CheckpointRow, Large, MemoryItem, Stored, Stor
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.fetched import checkpoint_row, write_rows
+from agentctl.stores.heads import HeadState
 from agentctl.stores.memory_items import memory_item
+from agentctl.stores.postgres.heads import read_head_states
 from agentctl.stores.postgres.large import large_value, large_write
 from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, Layout, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
@@ -87,6 +89,17 @@ class PostgresReader:
             rows = self._head_rows([found[0] for found in chunk], [found[3] for found in chunk], metadata)
             heads += [ThreadHead(thread, n, first, rows[thread]) for thread, n, first, _ in chunk if thread in rows]
         return heads
+
+    def head_states(self, heads: Sequence[tuple[str, str]], is_asked: Callable[[str], bool]) -> Mapping[str, HeadState]:
+        """See `agentctl.stores.heads.ReadsHeads`."""
+
+        def work(cursor: ReadCursor) -> Mapping[str, HeadState]:
+            def fetch(query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+                return _fetched(cursor, self._named(query), parameters)
+
+            return read_head_states(fetch, heads, is_asked)
+
+        return self._database.read(work)
 
     def namespaces(self, thread: str) -> Sequence[str]:
         """See `Reader.namespaces`."""

@@ -87,7 +87,7 @@ class StateQueries:
                 values = self._inline(document, left_out or {}) | {
                     key[0]: blobs[key] for key in keys[id_] if key in blobs
                 }
-                if row.parent in sends and _format(document) < SENDS_MOVED_IN_FORMAT:
+                if row.parent in sends and document_format(document) < SENDS_MOVED_IN_FORMAT:
                     values[PENDING_SENDS_CHANNEL] = sends[row.parent]
                 state = bookkeeping.from_document(row, document, values, missing_blobs=lost.get(id_, ()))
                 unread = {name: len(text_head(n_bytes)) + n_bytes for name, n_bytes in (left_out or {}).items()}
@@ -107,7 +107,7 @@ class StateQueries:
 
     def _blob_keys(self, document: Mapping[str, Any]) -> list[_Key]:
         versions = bookkeeping.as_map(document.get("channel_versions"))
-        return [(name, _text(version)) for name, version in versions.items() if self._is_wanted(name)]
+        return [(name, blob_version(version)) for name, version in versions.items() if self._is_wanted(name)]
 
     def _blob_sizes(self, keys: Collection[_Key]) -> dict[_Key, int]:
         """Returns the bytes of the blob rows that are there and hold a value."""
@@ -166,7 +166,9 @@ class StateQueries:
     def _old_sends(self, documents: Iterable[Document]) -> dict[str | None, Stored]:
         """Returns by parent id the Sends that formats before 4 leave among the parent's writes, as one list."""
         parents = [
-            row.parent for row, document, _ in documents if row.parent and _format(document) < SENDS_MOVED_IN_FORMAT
+            row.parent
+            for row, document, _ in documents
+            if row.parent and document_format(document) < SENDS_MOVED_IN_FORMAT
         ]
         if not parents or not self._is_wanted(PENDING_SENDS_CHANNEL):
             return {}
@@ -192,7 +194,8 @@ def _should_have_blob(channel: str, row: CheckpointRow, document: Mapping[str, A
     )
 
 
-def _format(document: Mapping[str, Any]) -> int:
+def document_format(document: Mapping[str, Any]) -> int:
+    """Returns the format of a document, 1 where it names none."""
     version = document.get("v")
     return version if isinstance(version, int) else 1
 
@@ -213,5 +216,6 @@ def text_head(n_bytes: int) -> bytes:
     return bytes([first]) + n_bytes.to_bytes(width, "big")
 
 
-def _text(version: object) -> str:
+def blob_version(version: object) -> str:
+    """Returns a channel's version as its blob row has it."""
     return version if isinstance(version, str) else json.dumps(version)

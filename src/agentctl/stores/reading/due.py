@@ -7,6 +7,7 @@ channels/last_value.py (`LastValueAfterFinish`), channels/topic.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from agentctl.codec.values import decode
@@ -75,6 +76,17 @@ def read_bookkeeping(reader: Reader, thread: str, ns: str, ids: Sequence[str]) -
         read = reader.stored(thread, ns, lacking, channels=channels)
         found |= {stored.row.id: _bookkeeping(stored) for stored in read}
     return found
+
+
+def is_routing(channel: str) -> bool:
+    """Says whether a channel's value may decide what runs, in any format."""
+    return channel == TASKS or triggered_node(channel, format=1) is not None
+
+
+def due_of(stored: StoredCheckpoint) -> Due:
+    """Returns what a checkpoint is about to run that was read with the values of all routing channels."""
+    open_routes = frozenset(_open_routes(stored))
+    return due(replace(stored, values={name: v for name, v in stored.values.items() if name in open_routes}))
 
 
 def _open_routes(stored: StoredCheckpoint) -> Iterator[str]:

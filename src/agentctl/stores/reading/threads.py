@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from agentctl.records.rows import CheckpointRow, ThreadHead
 from agentctl.records.threads import ThreadQuery, ThreadStatus, ThreadSummary
 from agentctl.stores.base import Reader
-from agentctl.stores.reading.due import read_bookkeeping
+from agentctl.stores.heads import HeadState, ReadsHeads
+from agentctl.stores.reading.due import due_of, is_routing, read_bookkeeping
 from agentctl.stores.reading.search import find_text
 from agentctl.stores.reading.status import first_error, status_of
 from agentctl.stores.reading.steps import StepReader
@@ -20,6 +21,7 @@ from agentctl.stores.stated import StatesTasks
 _RUN_KEYS = frozenset({"run_id", "trace_id", "langsmith_run_id", "langsmith_trace_id"})
 """Metadata keys that change with every run, so that a head row has only the last one."""
 _KEYS_SHOWN = 8
+_HEADS_PER_READ = 100
 
 
 class ThreadListing(Iterator[ThreadSummary]):
@@ -35,6 +37,8 @@ class ThreadListing(Iterator[ThreadSummary]):
         self._query = query
         self._heads = reader.heads(metadata=bool(query.where))
         self._found: list[ThreadSummary] = []
+        self._n_sifted = 0
+        self._ahead: deque[tuple[int, _Step]] = deque()
         self._run_threads = {value: frozenset(reader.find_run(value)) for key, value in query.where if key in _RUN_KEYS}
         self._keys: set[str] = set()
         self._n_asked = 0
@@ -64,10 +68,8 @@ class ThreadListing(Iterator[ThreadSummary]):
         return self
 
     def __next__(self) -> ThreadSummary:
-        while not self._is_full() and self.n_read < self.n_total:
-            head = self._heads[self.n_read]
-            self.n_read += 1
-            summary = self._matching(head)
+        while not self._is_full() and (step := self._next()) is not None:
+            summary = self._matching(step)
             if summary is not None:
                 self._found.append(summary)
                 return summary
@@ -76,27 +78,56 @@ class ThreadListing(Iterator[ThreadSummary]):
     def _is_full(self) -> bool:
         return self._query.limit is not None and len(self._found) >= self._query.limit
 
-    def _matching(self, head: ThreadHead) -> ThreadSummary | None:
-        if self._is_before(head):
-            self.n_read = self.n_total  # heads come newest first, so all that follow are older
+    def _next(self) -> _Step | None:
+        """Returns the next thread that its head's row lets through; a page of them is read at once."""
+        if not self._ahead:
+            self._read_ahead()
+        if not self._ahead:
+            self.n_read = self.n_total
             return None
-        if not _was_active(head, self._query) or not self._has_metadata(head):
+        self.n_read, step = self._ahead.popleft()
+        return step
+
+    def _read_ahead(self) -> None:
+        page: list[tuple[int, ThreadHead]] = []
+        while len(page) < self._n_ahead() and self._n_sifted < self.n_total:
+            head = self._heads[self._n_sifted]
+            if self._is_before(head):
+                self._n_sifted = self.n_total  # heads come newest first, so all that follow are older
+                break
+            self._n_sifted += 1
+            if _was_active(head, self._query) and self._has_metadata(head):
+                page.append((self._n_sifted, head))
+        keys = [(head.thread, head.head.id) for _, head in page if head.head.id]
+        states = self._reader.head_states(keys, is_routing) if isinstance(self._reader, ReadsHeads) else {}
+        self._ahead.extend((place, _Step(self._reader, head, states.get(head.thread))) for place, head in page)
+
+    def _n_ahead(self) -> int:
+        """Returns how many threads are worth reading at once: all that are lacking, where each one will match."""
+        query = self._query
+        if query.limit is None or query.status is not None or query.grep:
+            return _HEADS_PER_READ
+        return min(query.limit - len(self._found), _HEADS_PER_READ)
+
+    def _matching(self, step: _Step) -> ThreadSummary | None:
+        head, query = step.head, self._query
+        if query.status is not None and step.status != query.status:
             return None
-        step = _Step(self._reader, head)
-        if self._query.status is not None and step.status != self._query.status:
+        hit = find_text(self._reader, head.thread, query.grep) if query.grep else None
+        if query.grep and hit is None:
             return None
-        hit = find_text(self._reader, head.thread, self._query.grep) if self._query.grep else None
-        if self._query.grep and hit is None:
-            return None
-        return _summary(head, step, self._metadata(head), hit)
+        return _summary(head, step, self._metadata(step), hit)
 
     def _is_before(self, head: ThreadHead) -> bool:
         since, updated_at = self._query.since, head.updated_at
         return since is not None and updated_at is not None and updated_at < since
 
-    def _metadata(self, head: ThreadHead) -> Mapping[str, object]:
+    def _metadata(self, step: _Step) -> Mapping[str, object]:
+        head = step.head
         if self._query.where or head.head.metadata or not head.head.id:
             return head.head.metadata
+        if step.state is not None:
+            return step.state.stored.row.metadata
         return next((row.metadata for row in self._reader.rows(head.thread, "", ids=[head.head.id])), {})
 
     def _has_metadata(self, head: ThreadHead) -> bool:
@@ -143,10 +174,11 @@ def list_threads(reader: Reader, query: ThreadQuery) -> ThreadListing:
 
 @dataclass(slots=True)
 class _Step:
-    """Status and error of a head, read when they are first asked for."""
+    """Status and error of a head, read when they are first asked for where what was read with others does not tell."""
 
     reader: Reader
     head: ThreadHead
+    state: HeadState | None = None
     _known: tuple[ThreadStatus, str | None] | None = None
 
     @property
@@ -161,20 +193,21 @@ class _Step:
         id = self.head.head.id
         if not id:
             return "empty", None
-        if self._known is None and _is_at_rest(self.reader, self.head.thread, id):
+        if self._known is None and self._is_at_rest(id):
             self._known = "done", None
         if self._known is None:
             tasks = StepReader(self.reader, self.head.thread, "", value_bytes=0).tasks([id]).get(id, ())
             self._known = (status_of(tasks), first_error(tasks))
         return self._known
 
-
-def _is_at_rest(reader: Reader, thread: str, head: str) -> bool:
-    """Returns whether a head has no task by two reads alone: no write is stored on it, and nothing is due."""
-    if isinstance(reader, StatesTasks) or reader.writes(thread, "", [head], value_bytes=0):
-        return False
-    book = read_bookkeeping(reader, thread, "", [head]).get(head)
-    return book is not None and not book.due.names
+    def _is_at_rest(self, id: str) -> bool:
+        """Returns whether a head has no task: no write is stored on it, and nothing is due."""
+        if self.state is not None:
+            return not self.state.has_writes and not due_of(self.state.stored).names
+        if isinstance(self.reader, StatesTasks) or self.reader.writes(self.head.thread, "", [id], value_bytes=0):
+            return False
+        book = read_bookkeeping(self.reader, self.head.thread, "", [id]).get(id)
+        return book is not None and not book.due.names
 
 
 def _summary(head: ThreadHead, step: _Step, metadata: Mapping[str, object], hit: str | None) -> ThreadSummary:

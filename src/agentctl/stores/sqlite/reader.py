@@ -7,7 +7,7 @@ Source: langgraph-checkpoint-sqlite 3.1.2, checkpoint/sqlite/__init__.py (`setup
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,10 @@ from agentctl.stores import bookkeeping
 from agentctl.stores.base import StoreInfo
 from agentctl.stores.batches import by_size, in_chunks
 from agentctl.stores.fetched import checkpoint_row, require_texts, stored_value, write_rows
+from agentctl.stores.heads import HeadState
 from agentctl.stores.large import changed
 from agentctl.stores.memory_items import memory_item
+from agentctl.stores.sqlite.heads import read_head_states
 from agentctl.stores.sqlite.keys import ThreadKeys, read_keys
 from agentctl.stores.sqlite.opening import Readable, SqliteFile
 from agentctl.stores.sqlite.parts import Cell, in_chunks_of, large_values, read_parts
@@ -105,6 +107,12 @@ class SqliteReader:
             rows = self._file.read(partial(_head_rows, keys=keys, metadata=metadata))
             heads += [ThreadHead(thread, n, first, rows[thread]) for thread, n, first, _ in chunk if thread in rows]
         return heads
+
+    def head_states(self, heads: Sequence[tuple[str, str]], is_asked: Callable[[str], bool]) -> Mapping[str, HeadState]:
+        """See `agentctl.stores.heads.ReadsHeads`. As they stood at one moment, they are read one by one."""
+        if self.keys:
+            return {}
+        return self._file.read(partial(read_head_states, heads=heads, is_asked=is_asked, whole_bytes=self._whole_bytes))
 
     def namespaces(self, thread: str) -> Sequence[str]:
         """See `Reader.namespaces`."""
