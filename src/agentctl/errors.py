@@ -86,6 +86,10 @@ class StoreError(AgentctlError):
     exit_code = 4
 
 
+class StrangeRow(StoreError):
+    """A row holds what no saver writes, so it cannot be looked at."""
+
+
 class ConfigError(AgentctlError):
     """agentctl.yaml, langgraph.json or the environment is wrong."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from agentctl.errors import StoreError
+from agentctl.errors import StrangeRow
 from agentctl.records.rows import CheckpointRow, Stored, WriteRow
 from agentctl.stores.bookkeeping import decode_metadata
 
@@ -17,7 +17,7 @@ def checkpoint_row(
     """Returns a row; an empty parent id is no parent (LangGraph.js writes '').
 
     Raises:
-        StoreError: An id is no text.
+        StrangeRow: An id is no text.
     """
     if type(checkpoint_id) is not str or (parent is not None and type(parent) is not str):
         require_texts(checkpoint_id=checkpoint_id, parent_checkpoint_id=parent or "")
@@ -35,7 +35,7 @@ def write_rows(ns: str, records: Sequence[tuple[Any, ...]]) -> list[WriteRow]:
         records: (checkpoint id, task path, task id, idx, channel, type, value, bytes).
 
     Raises:
-        StoreError: An id, a channel or a path is no text, or an idx no number.
+        StrangeRow: An id, a channel or a path is no text, or an idx no number.
     """
     for id_, path, task, idx, channel, *_ in records:
         if not (type(id_) is type(task) is type(channel) is str and type(idx) is int and type(path) in _PATH_TYPES):
@@ -54,7 +54,7 @@ def require_texts(**columns: object) -> None:
     """Refuses columns of keys that are no text, named by their columns: SQLite keeps a blob in them as it is.
 
     Raises:
-        StoreError: There is one.
+        StrangeRow: There is one.
     """
     for column, value in columns.items():
         if type(value) is not str:
@@ -75,8 +75,8 @@ def stored_value(type_: object, data: object) -> Stored:
             return Stored(tag, str(data).encode())
 
 
-def _odd(column: str, value: object, expected: str) -> StoreError:
-    return StoreError(
+def _odd(column: str, value: object, expected: str) -> StrangeRow:
+    return StrangeRow(
         f"a row has the {column} {value!r}, where LangGraph writes {expected}: it cannot be looked at",
         hint=f"SQL that finds it: ... WHERE typeof({column}) = '{_STORAGE_CLASSES.get(type(value), 'null')}'",
     )
