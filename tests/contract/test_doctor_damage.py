@@ -195,6 +195,21 @@ def test_orphaned_writes_are_told_by_their_checkpoint(rows: Rows) -> None:
     assert fault.cause == f"1 pending write belongs to {fault.checkpoint}, which is not stored"
 
 
+def test_a_subgraph_whose_enclosing_subgraph_is_gone_is_orphaned(rows: Rows) -> None:
+    rows.run("subgraph nested", "nested")
+    spaces = [ns for (ns,) in rows.sql("SELECT DISTINCT checkpoint_ns FROM checkpoints WHERE thread_id = 'nested'")]
+    (middle,) = [ns for ns in spaces if ns and "|" not in ns]
+    (inner,) = [ns for ns in spaces if "|" in ns]
+    owner = rows.ids("nested", middle)[-1]
+    for table in ("checkpoints", "{writes}", *(["checkpoint_blobs"] if rows.kind == "postgres" else [])):
+        rows.sql(f"DELETE FROM {table} WHERE thread_id = 'nested' AND checkpoint_ns = ?", middle)
+    found = examine(rows, "nested")
+
+    assert codes(found, "fault") == {"namespace_orphaned"}
+    assert only(found, "namespace_orphaned").ns == inner
+    assert f"checkpoint {owner} of namespace {middle}, which is not" in only(found, "namespace_orphaned").cause
+
+
 def test_a_thread_without_a_root_is_found_among_all(rows: Rows) -> None:
     behead(rows, "headless")
     with closing(open_reader(rows.url)) as reader:

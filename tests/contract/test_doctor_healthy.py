@@ -102,6 +102,16 @@ def test_channels_that_keep_nothing_have_lost_nothing(rows: Rows) -> None:
         assert Examination(reader, datetime.now(UTC)).thread("passing").faults == ()
 
 
+@pytest.mark.parametrize("durability", ["exit", "async"])
+def test_a_subgraph_that_keeps_its_state_belongs_to_steps_that_were_never_stored(rows: Rows, durability: str) -> None:
+    case, thread = CATALOG["subgraph persistent"], f"passed-{durability}"
+    graph = case.build(rows.saver)
+    for _ in range(2):
+        graph.invoke({"log": ["go"]}, config_of(thread), durability=durability)
+    with closing(open_reader(rows.url)) as reader:
+        assert Examination(reader, datetime.now(UTC)).thread(thread).faults == ()
+
+
 @pytest.mark.parametrize("workflow", ["support_refunds", "loan_underwriting"])
 def test_no_thread_of_a_seeded_store_has_a_fault(workflow: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     with seeded_store(tmp_path_factory.mktemp(workflow), workflow=workflow) as seeded:

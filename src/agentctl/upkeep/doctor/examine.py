@@ -10,11 +10,12 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from agentctl.errors import AgentctlError
+from agentctl.errors import AgentctlError, StrangeRow
 from agentctl.records.faults import Examined, Fault, Severity, worst_first
 from agentctl.stores.audit import Auditable, StoreAudit
 from agentctl.stores.base import Reader
 from agentctl.stores.moments import at_one_moment
+from agentctl.stores.reading.layout import NS_SEPARATOR
 from agentctl.stores.reading.lineage import Tree, no_checkpoints, read_tree
 from agentctl.stores.stated import StatesTasks, thread_names
 from agentctl.upkeep.doctor import calls, rows, steps, tables, tree, values
@@ -137,28 +138,32 @@ class Examination:
         site = Site(self.reader.info.target(thread), "", self._is_copy(thread, root), self.store)
         found: list[Fault] = []
         first_parents: dict[str, tuple[str, str]] = {}
+        of_root, around = Passed(), {"": root.parents.keys()}
+        has_others = {outer for ns in namespaces for outer in _outer_namespaces(ns)}
         n_checkpoints = 0
         for ns in namespaces:
             here = root if ns == "" else read_tree(self.reader, thread, ns)
             n_checkpoints += len(here.ids)
             if here.ids and (missing := here.dangling(here.ids[-1])) is not None:
                 first_parents[ns] = (missing, here.ids[-1])
-            found += self._namespace(thread, site.inside(ns), here, root)
+            if ns in has_others:
+                around[ns] = here.parents.keys()
+            passed = of_root if ns == "" else Passed()
+            found += self._namespace(thread, Whole(site.inside(ns), here, passed, root, of_root, around))
         found += self._rows(thread, site, first_parents, has_root=bool(root.ids))
         return Examined(thread, n_checkpoints, worst_first(_without_consequences(found)), root.ids)
 
-    def _namespace(self, thread: str, site: Site, here: Tree, root: Tree) -> Iterator[Fault]:
+    def _namespace(self, thread: str, whole: Whole) -> Iterator[Fault]:
+        site, here = whole.site, whole.tree
         faults = _Faults(thread, site.ns)
         with _told_of_what_stops(faults, site):
-            passed = Passed()
-            for visit in Passage(self.reader, thread, site, here, passed).visits():
+            for visit in Passage(self.reader, thread, site, here, whole.passed).visits():
                 for visit_rule in _VISIT_RULES:
                     faults.take(visit_rule(visit))
-            whole = Whole(site, here, passed, root.parents)
             for whole_rule in tree.WHOLE_RULES:
                 faults.take(whole_rule(whole))
         with _told_of_what_stops(faults, site):
-            head = read_head(self.reader, thread, site, here, root_head=root.head)
+            head = read_head(self.reader, thread, site, here, root_head=whole.root.head)
             if head is not None:
                 for head_rule in (*_HEAD_RULES, *self.head_rules):
                     faults.take(head_rule(head))
@@ -211,11 +216,21 @@ def _told_of_what_stops(faults: _Faults, site: Site) -> Iterator[None]:
     """
     try:
         yield
+        return
+    except StrangeRow as error:
+        why = error.message
     except AgentctlError:
         raise
     except (TypeError, ValueError, AttributeError, LookupError) as error:
-        cause = f"rows hold what no saver writes, and reading them stopped: {type(error).__name__}: {error}"
-        faults.take([Finding("rows_unreadable", None, cause, site.command("history", site.target))])
+        why = f"{type(error).__name__}: {error}"
+    cause = f"rows hold what no saver writes, and reading them stopped: {why}"
+    faults.take([Finding("rows_unreadable", None, cause, site.command("history", site.target))])
+
+
+def _outer_namespaces(ns: str) -> Iterator[str]:
+    """Yields the namespaces around one, but the root graph's; they sort before it."""
+    parts = ns.split(NS_SEPARATOR)
+    yield from (NS_SEPARATOR.join(parts[:n]) for n in range(1, len(parts)))
 
 
 def _without_consequences(found: Sequence[Fault]) -> Sequence[Fault]:

@@ -20,6 +20,7 @@ from agentctl.revisions.heads import EDITS
 from agentctl.stores.base import Reader
 from agentctl.stores.batches import by_size
 from agentctl.stores.large import LARGE_BYTES, value_of, values_of
+from agentctl.stores.reading.ancestors import enclosing_ids
 from agentctl.stores.reading.layout import JOIN, NO_WRITES, is_state_channel
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.state import delta_channels
@@ -32,6 +33,8 @@ from agentctl.upkeep.doctor.unordered import unordered_digest
 _IDS_PER_READ: Final = 100
 _BATCH_BYTES: Final = 8 * 1024 * 1024
 _PACKED_TRUE: Final = b"\xc3"
+_BEFORE_ALL: Final = -2
+"""The step before that of a thread's first checkpoint."""
 
 
 @dataclass(slots=True)
@@ -79,9 +82,11 @@ class Passage:
         row = visit.row
         if row.source in EDITS:
             self.passed.edits.add(row.id)
-        parents = row.metadata.get("parents")
-        if self.site.ns and isinstance(parents, Mapping) and isinstance(parents.get(""), str):
-            self.passed.parents.setdefault(parents[""], row.id)
+        before = _BEFORE_ALL if visit.parent is None else visit.parent.row.step
+        if visit.dangling is None and row.step is not None and before is not None and row.step > before + 1:
+            self.passed.leaps.append((row.parent or "", row.id))
+        for owner in enclosing_ids(row).items() if self.site.ns else ():
+            self.passed.owners.setdefault(owner, row.id)
 
     def _visit(self, state: StoredCheckpoint, parent: Kept | None, writes: _ReadWrites) -> Visit:
         row = state.row

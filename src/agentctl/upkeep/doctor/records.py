@@ -6,7 +6,7 @@ it what its children are compared with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -199,8 +199,13 @@ class Passed:
     """What was noted of a namespace on the way through it."""
 
     edits: set[str] = field(default_factory=set)
-    parents: dict[str, str] = field(default_factory=dict)
-    """Checkpoints of the root graph that rows of a subgraph belong to, each with one such row."""
+    owners: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Checkpoints of enclosing namespaces that rows of a subgraph belong to, each with one such row."""
+    leaps: list[tuple[str, str]] = field(default_factory=list)
+    """Checkpoints that are more than one step after the one before, with that one, '' for none.
+
+    A run with durability "exit" stores no checkpoint of its steps, a pruned thread has none any more.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +216,17 @@ class Whole:
         site: Where it is.
         tree: Its ids.
         passed: What was noted.
-        root_ids: Ids of the root graph's checkpoints.
+        root: The ids of the root graph.
+        of_root: What was noted of that, which is passed first.
+        around: Ids of every namespace that has others below it, the root graph's too.
     """
 
     site: Site
     tree: Tree
     passed: Passed
-    root_ids: frozenset[str] | Mapping[str, str | None] = frozenset()
+    root: Tree
+    of_root: Passed
+    around: Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)

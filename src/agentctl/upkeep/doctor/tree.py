@@ -6,6 +6,7 @@ from typing import Final
 
 from agentctl.records.rows import id_time
 from agentctl.revisions.heads import edited_head
+from agentctl.stores.reading.layout import keeps_state
 from agentctl.upkeep.doctor.records import Finding, Findings, Visit, Whole
 
 
@@ -46,13 +47,26 @@ def heads(whole: Whole) -> Findings:
 
 
 def namespace_orphaned(whole: Whole) -> Findings:
-    """Subgraphs whose rows belong to a checkpoint of the root graph that is not stored, where others of it are."""
-    if whole.site.ns == "" or whole.site.is_copy or not whole.root_ids:
+    """Subgraphs whose rows belong to a checkpoint around them that is not stored; the root graph has some."""
+    if whole.site.ns == "" or whole.site.is_copy or not whole.root.ids:
         return
-    for owner, row in whole.passed.parents.items():
-        if owner not in whole.root_ids:
-            cause = f"it belongs to checkpoint {owner} of the root graph, which is not stored"
+    for (ns, owner), row in whole.passed.owners.items():
+        if owner in whole.around.get(ns, ()):
+            continue
+        if not (keeps_state(whole.site.ns) and _was_never_stored(whole, owner)):
+            of = f"namespace {ns}" if ns else "the root graph"
+            cause = f"it belongs to checkpoint {owner} of {of}, which is not stored"
             yield Finding("namespace_orphaned", row, cause, whole.site.show(row), "owner")
+            return
+
+
+def _was_never_stored(whole: Whole, id: str) -> bool:
+    """Says whether a run with durability "exit" may have passed a checkpoint of the root graph without storing it.
+
+    A subgraph that keeps its state stores the checkpoint's id all the same, and before such a run is over.
+    """
+    leaps, head = whole.of_root.leaps, whole.root.head or ""
+    return any(before < id < after or after == head < id for before, after in leaps)
 
 
 def _times(head: str, child: str) -> str:
