@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +16,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from agentctl.testing import CliResult, run_cli
+from agentctl.testing import run_cli
 from tests.support.damage import Rows
+from tests.support.fuzzed import FORGED, LOOKING, THREAD, assert_told, damaged_thread
 
 FEW = settings(
     max_examples=6,
@@ -29,21 +28,7 @@ FEW = settings(
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-THREAD = "t"
-OUR_BUG = 70
-FORGED = "a_module_that_only_a_row_names"
-LOOKING: tuple[tuple[str, ...], ...] = (
-    ("threads",),
-    ("threads", "--grep", "a"),
-    ("history", THREAD, "--all"),
-    ("show", THREAD),
-    ("show", THREAD, "--messages"),
-    ("doctor", THREAD),
-    ("doctor", "--all"),
-    ("size", THREAD, "--by", "channel"),
-    ("diff", f"{THREAD}@root", THREAD),
-    ("export", THREAD, "--dataset", "d", "--check", "reply contains x", "--dry-run"),
-)
+pytestmark = pytest.mark.usefixtures("imports")
 
 names = st.sampled_from([FORGED, "os", "builtins", "langchain_core.messages.ai", ""])
 extensions = st.builds(
@@ -69,60 +54,19 @@ packed = st.one_of(st.binary(max_size=24), trees.map(lambda tree: bytes(msgpack.
 types = st.sampled_from(["msgpack", "json", "null", "bytes", "pickle", "msgpack+aes", "empty", "", "other"])
 
 
-@dataclass(slots=True)
-class Imports:
-    """A finder that finds nothing, and remembers every module that it was asked for."""
-
-    seen: list[str]
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        self.seen.append(name)
-
-
-@pytest.fixture(autouse=True)
-def imports() -> Iterator[Imports]:
-    """Sees every module that is looked for; a name that only rows know must not be among them."""
-    recorder = Imports([])
-    sys.meta_path.insert(0, recorder)  # type: ignore[arg-type]
-    yield recorder
-    sys.meta_path.remove(recorder)  # type: ignore[arg-type]
-    assert [name for name in recorder.seen if name.startswith(FORGED)] == []
-
-
-def _cli(url: str, *words: str) -> CliResult:
-    return run_cli(*words, "--store", url, environ={}, cwd=Path("/"))
-
-
-def _assert_told(done: CliResult, words: Sequence[str]) -> None:
-    assert done.code in range(6), f"{' '.join(words)}\n{done.err}"
-    assert "Traceback" not in done.err, f"{' '.join(words)}\n{done.err}"
-
-
-@contextmanager
-def _thread(rows: Rows) -> Iterator[str]:
-    """Gives a thread with writes, to be damaged, and takes it away again."""
-    tables = ["checkpoints", "{writes}", *(["checkpoint_blobs"] if rows.kind == "postgres" else [])]
-    rows.run("half done", THREAD)
-    try:
-        yield THREAD
-    finally:
-        for table in tables:
-            rows.sql(f"DELETE FROM {table} WHERE thread_id = ?", THREAD)
-
-
 @FEW
 @given(state=packed, state_type=types, value=packed, value_type=types, metadata=st.one_of(packed, trees.map(repr)))
 def test_random_bytes_as_rows_of_sqlite_are_told_by_every_command(
     sqlite: Rows, state: bytes, state_type: str, value: bytes, value_type: str, metadata: bytes | str
 ) -> None:
-    with _thread(sqlite):
+    with damaged_thread(sqlite):
         newest, oldest = sqlite.ids(THREAD)[-1], sqlite.ids(THREAD)[0]
         where = "WHERE thread_id = 't' AND checkpoint_id = ?"
         sqlite.sql(f"UPDATE checkpoints SET type = ?, checkpoint = ? {where}", state_type, state, newest)
         sqlite.sql(f"UPDATE checkpoints SET metadata = ? {where}", metadata, oldest)
         sqlite.sql("UPDATE {writes} SET type = ?, {value} = ? WHERE thread_id = 't'", value_type, value)
         for words in LOOKING:
-            _assert_told(_cli(sqlite.url, *words), words)
+            assert_told(sqlite.url, *words)
 
 
 documents = st.recursive(
@@ -143,7 +87,7 @@ def test_random_documents_and_bytes_as_rows_of_postgres_are_told_by_every_comman
     def text(value: Any) -> str:
         return json.dumps(value).replace("\\u0000", "")
 
-    with _thread(postgres):
+    with damaged_thread(postgres):
         newest, oldest = postgres.ids(THREAD)[-1], postgres.ids(THREAD)[0]
         where = "WHERE thread_id = 't' AND checkpoint_id = ?"
         changed = "jsonb_set(checkpoint, ARRAY[?::text], ?::jsonb)"
@@ -152,7 +96,7 @@ def test_random_documents_and_bytes_as_rows_of_postgres_are_told_by_every_comman
         postgres.sql("UPDATE checkpoint_blobs SET type = ?, blob = ? WHERE thread_id = 't'", blob_type, blob)
         postgres.sql("UPDATE {writes} SET type = ?, {value} = ? WHERE thread_id = 't'", blob_type, blob)
         for words in LOOKING:
-            _assert_told(_cli(postgres.url, *words), words)
+            assert_told(postgres.url, *words)
 
 
 PARTS = (
@@ -169,7 +113,7 @@ def test_random_revisions_are_resolved_or_refused(sqlite: Rows, revision: str) -
     if not sqlite.ids("revisions"):
         sqlite.run("linear", "revisions")
     for words in (["resolve", f"revisions@{revision}"], ["resolve", "--literal", "--", revision]):
-        _assert_told(run_cli(*words, environ={"AGENTCTL_STORE": sqlite.url}, cwd=Path("/")), words)
+        assert_told(sqlite.url, *words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +153,7 @@ def test_random_trees_of_forks_show_each_row_once_and_end(forest_file: Path, for
     url = str(forest_file)
 
     drawn = run_cli("history", THREAD, "--store", url, "--limit", "0", terminal=True, width=200, environ={})
-    listed = _cli(url, "history", THREAD, "--json")
+    listed = run_cli("history", THREAD, "--store", url, "--json", environ={})
     assert (drawn.code, listed.code) == (0, 0), drawn.err + listed.err
     assert sorted(item["id"] for item in listed.json["items"]) == sorted(ids)
     _assert_gutter(drawn.out, ids)
@@ -222,7 +166,7 @@ def test_random_trees_of_forks_show_each_row_once_and_end(forest_file: Path, for
         ("show", f"{THREAD}@{ids[0]}", "--messages"),
         ("copy", f"{THREAD}@{ids[-1]}", "--to", str(forest_file.with_name("copy.sqlite")), "--dry-run"),
     ):
-        _assert_told(_cli(url, *words), words)
+        assert_told(url, *words)
 
 
 def _id(n: int, node: Node) -> str:
@@ -261,8 +205,8 @@ def _assert_gutter(out: str, ids: list[str]) -> None:
 def test_a_part_of_a_state_that_is_of_another_form_is_told_by_every_command(
     postgres: Rows, part: str, document: Any
 ) -> None:
-    with _thread(postgres):
+    with damaged_thread(postgres):
         changed = "jsonb_set(checkpoint, ARRAY[?::text], ?::jsonb)"
         postgres.sql(f"UPDATE checkpoints SET checkpoint = {changed} WHERE thread_id = 't'", part, json.dumps(document))
         for words in (("threads",), ("show", THREAD), ("doctor", THREAD), ("history", THREAD)):
-            _assert_told(_cli(postgres.url, *words), words)
+            assert_told(postgres.url, *words)

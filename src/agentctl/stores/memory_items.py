@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from agentctl.codec import jsontext
+from agentctl.errors import DecodeError
 from agentctl.records.rows import MemoryItem
 
 
@@ -22,8 +23,14 @@ def memory_item(namespace: str, key: str, value: object, created_at: object, upd
         value: JSON text or bytes, or a decoded map.
         created_at: Text or datetime; without a zone it is UTC (SQLite's CURRENT_TIMESTAMP).
         updated_at: The same.
+
+    Raises:
+        DecodeError: The value is no JSON, or is nested too deeply.
     """
-    return MemoryItem(tuple(namespace.split(".")), key, _value(value), _time(created_at), _time(updated_at))
+    try:
+        return MemoryItem(tuple(namespace.split(".")), key, _value(value), _time(created_at), _time(updated_at))
+    except ValueError as error:
+        raise DecodeError(f"the memory item {namespace}/{key} cannot be read: {error}") from error
 
 
 def _value(raw: object) -> Mapping[str, object]:

@@ -23,7 +23,7 @@ from agentctl.stores.audit import Auditable
 from agentctl.stores.base import Reader, StoreInfo
 from agentctl.stores.deleting import Deletion, Overtaken, RowWeight, ThreadEnd, ThreadMark, ThreadOverview
 from agentctl.stores.postgres.layout import Layout, find_layout
-from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connection_text, store_error
+from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connected, store_error
 from agentctl.stores.postgres.reader import PostgresReader
 from agentctl.stores.reading.layout import INTERRUPT
 
@@ -220,7 +220,7 @@ class PostgresDeleter:
 
     def _connected(self) -> psycopg.Connection[TupleRow]:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(connection_text(self._url), autocommit=True, prepare_threshold=None)
+            self._connection = connected(self._url)
         return self._connection
 
     def _read(self, work: Callable[[_Rows], T]) -> T:

@@ -8,6 +8,7 @@ Source: www.postgresql.org/docs/18/sql-begin.html, errcodes-appendix.html and ho
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from threading import Lock
 from typing import Protocol, TypeVar
@@ -16,6 +17,7 @@ import psycopg
 from psycopg import errors
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_loads
 
 from agentctl.errors import StoreError
 from agentctl.stores.urls import hide_password
@@ -84,7 +86,7 @@ class PostgresDatabase:
 
     def _connected(self) -> psycopg.Connection[TupleRow]:
         if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(connection_text(self.url), autocommit=True, prepare_threshold=None)
+            self._connection = connected(self.url)
         return self._connection
 
     def _transaction(self, connection: psycopg.Connection[TupleRow], work: Callable[[ReadCursor], T]) -> T:
@@ -100,6 +102,27 @@ class PostgresDatabase:
         """Says whether the same read may work now: the connection was lost, or a standby had to move on."""
         lost = self._connection is not None and self._connection.closed
         return lost or isinstance(error, errors.SerializationFailure)
+
+
+def connected(url: str) -> psycopg.Connection[TupleRow]:
+    """Returns a connection that commits each statement and prepares none.
+
+    JSON that is nested deeper than Python goes comes as its text; the server takes it several thousand levels deep.
+
+    Raises:
+        StoreError: The URL cannot be parsed.
+        psycopg.Error: No connection could be made.
+    """
+    connection = psycopg.connect(connection_text(url), autocommit=True, prepare_threshold=None)
+    set_json_loads(_json_or_text, connection)
+    return connection
+
+
+def _json_or_text(data: str | bytes) -> object:
+    try:
+        return json.loads(data)
+    except RecursionError:
+        return data
 
 
 def connection_text(url: str) -> str:

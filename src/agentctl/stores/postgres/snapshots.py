@@ -14,7 +14,7 @@ from psycopg import sql
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
-from agentctl.stores.postgres.opening import BEGIN, ReadCursor, connection_text, store_error
+from agentctl.stores.postgres.opening import BEGIN, ReadCursor, connected, store_error
 from agentctl.stores.urls import hide_password
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def open_snapshot(url: str) -> Iterator[Snapshot]:
     """
     shown = hide_password(url)
     try:
-        connection = psycopg.connect(connection_text(url), autocommit=True, prepare_threshold=None)
+        connection = connected(url)
     except psycopg.Error as error:
         raise store_error(shown, error) from error
     with connection:

@@ -82,7 +82,8 @@ class StateQueries:
             for id_ in batch:
                 row, document, left_out = by_id[id_]
                 if id_ in odd:
-                    yield bookkeeping.damaged(row, f"checkpoint {id_} is damaged: it is not a JSON object")
+                    why = "it is no JSON object, or is nested too deeply"
+                    yield bookkeeping.damaged(row, f"checkpoint {id_} is damaged: {why}")
                     continue
                 values = self._inline(document, left_out or {}) | {
                     key[0]: blobs[key] for key in keys[id_] if key in blobs

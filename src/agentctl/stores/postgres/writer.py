@@ -20,7 +20,7 @@ from agentctl.records.rows import Stored
 from agentctl.stores.base import Reader, StoreInfo, StoreKind, WriteKey
 from agentctl.stores.delegation import NoThreads, ReadsThrough
 from agentctl.stores.postgres.layout import Layout, find_layout
-from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connection_text, store_error
+from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connected, store_error
 from agentctl.stores.postgres.reader import PostgresReader
 from agentctl.stores.postgres.schema import are_tables_missing, create_missing_tables, create_tables, has_table
 from agentctl.stores.postgres.snapshots import Snapshot, same_database, statement_that_takes
@@ -257,7 +257,7 @@ class PostgresTransaction:
 def _connected(url: str) -> Iterator[psycopg.Connection[TupleRow]]:
     """Yields a connection in autocommit mode; what Postgres refuses becomes one of our errors."""
     try:
-        with psycopg.connect(connection_text(url), autocommit=True, prepare_threshold=None) as connection:
+        with connected(url) as connection:
             yield connection
     except psycopg.Error as error:
         raise _write_error(hide_password(url), error) from error
