@@ -19,12 +19,18 @@ from typing import Any
 
 import psycopg
 import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
 
 from agentctl.cli.env import Env
 from agentctl.cli.main import main
+from agentctl.stores.open import open_reader
 from agentctl.stores.postgres.opening import PostgresDatabase
+from agentctl.stores.postgres.reader import PostgresReader
 from agentctl.stores.postgres.snapshots import Snapshot
 from agentctl.stores.sqlite.opening import SqliteFile
+from agentctl.stores.sqlite.reader import SqliteReader
 from agentctl.testing import CliResult, run_cli
 from tests.support.postgres import EmptyDatabases
 from tests.support.processes import MODULE
@@ -47,7 +53,12 @@ LOOKING: tuple[tuple[str, ...], ...] = (
     ("export", THREAD, "--dataset", "live", "--check", "reply contains done"),
 )
 Keys = dict[str, set[tuple[Any, ...]]]
+_ASKED: Any = {"configurable": {"thread_id": "asked"}}
 _KEY = "checkpoint_ns, checkpoint_id"
+
+
+class _Log(TypedDict):
+    log: list[str]
 
 
 @contextmanager
@@ -117,6 +128,51 @@ def _each_read_meets_a_step(url: str, *, late: bool = False) -> Iterator[list[in
             yield written
 
 
+def _asks_twice(saver: Any) -> Any:
+    """A graph with a node that asks two questions, the second in the place of the first."""
+
+    def ask(state: Any) -> dict[str, list[str]]:
+        return {"log": [interrupt("first?"), interrupt("second?")]}
+
+    graph = StateGraph(_Log)
+    graph.add_node("ask", ask)
+    graph.add_edge(START, "ask")
+    return graph.compile(checkpointer=saver)
+
+
+@contextmanager
+def _once_still(happens: Callable[[], object], n_times: int = 1) -> Iterator[list[int]]:
+    """Lets something happen whenever a command has begun to look at a store as it stands at one moment.
+
+    Yields:
+        A list with an item for each such moment.
+    """
+    moments: list[int] = []
+
+    def disturbed(still: Any) -> Any:
+        @contextmanager
+        def begun(self: Any, threads: Any) -> Iterator[Any]:
+            with still(self, threads) as reader:
+                if reader is not self:
+                    moments.append(1)
+                    if len(moments) <= n_times:
+                        happens()
+                yield reader
+
+        return begun
+
+    with pytest.MonkeyPatch.context() as patched:
+        for kind in (SqliteReader, PostgresReader):
+            patched.setattr(kind, "still", disturbed(kind.still))
+        yield moments
+
+
+def _written(url: str, thread: str) -> list[tuple[Any, ...]]:
+    """Returns the writes of a thread with their values."""
+    with closing(open_reader(url)) as reader:
+        return [tuple(write._replace(n_bytes=0)) for write in reader.writes(thread, "")]
+
+
 def _cli(writer: Writer | str, *words: str, cwd: Path) -> CliResult:
     url = writer if isinstance(writer, str) else writer.url
     return run_cli(*words, "--store", url, cwd=cwd, environ={})
@@ -154,6 +210,49 @@ def test_a_copy_is_of_one_moment_though_each_of_its_reads_meets_a_new_step(
         assert done.code == 0, done.err
         assert len(written) >= N_STEPS // 2
         _assert_was_once(url, target, is_whole=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "into", "mask"),
+    [
+        ("sqlite wal", "the same store", ()),
+        ("sqlite wal", "sqlite", ()),
+        ("sqlite wal", "postgres", ()),
+        ("sqlite wal", "sqlite", ("--mask",)),
+        ("sqlite rollback", "the same store", ("--mask",)),
+        ("postgres", "sqlite", ()),
+        ("postgres", "postgres", ()),
+    ],
+)
+def test_a_copy_of_a_question_that_is_answered_meanwhile_holds_no_answer_of_another_moment(
+    kind: str, into: str, mask: tuple[str, ...], tmp_path: Path, empty_databases: EmptyDatabases
+) -> None:
+    with _store(kind, tmp_path, empty_databases) as url, empty_databases.lend() as other, saver_at(url) as saver:
+        target = {"the same store": url, "sqlite": str(tmp_path / "copy.sqlite"), "postgres": other}[into]
+        graph = _asks_twice(saver)
+        graph.invoke({"log": []}, _ASKED, durability="sync")
+        before = _written(url, "asked")
+        with _once_still(lambda: graph.invoke(Command(resume="first"), _ASKED, durability="sync")) as moments:
+            done = _cli(url, "copy", "asked", "--only", "all", "--to", target, "--as", "c", *mask, cwd=tmp_path)
+        after = _written(url, "asked")
+
+        assert done.code == 0, done.err
+        assert before != after and _written(target, "c") in (before, after)
+        assert len(moments) == (1 if kind == "postgres" else 2)
+
+
+def test_a_thread_that_never_stays_as_it_was_is_not_copied(tmp_path: Path, empty_databases: EmptyDatabases) -> None:
+    target = tmp_path / "copy.sqlite"
+    with _store("sqlite wal", tmp_path, empty_databases) as url, saver_at(url) as saver:
+        _asks_twice(saver).invoke({"log": []}, _ASKED, durability="sync")
+        head = saver.get_tuple(_ASKED)
+        task, channel, value = head.pending_writes[-1]
+        with _once_still(lambda: saver.put_writes(head.config, [(channel, value)], task), n_times=9) as moments:
+            done = _cli(url, "copy", "asked", "--to", str(target), cwd=tmp_path)
+
+    assert (done.code, done.out, len(moments)) == (4, "", 3)
+    assert "written anew" in done.err and "hint: run the command again" in done.err
+    assert run_cli("threads", "--store", target, environ={}).rows == []
 
 
 @pytest.mark.parametrize("kind", ["sqlite wal", "postgres"])

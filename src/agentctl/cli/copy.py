@@ -18,6 +18,7 @@ from agentctl.records.copies import CopyReport, Scope
 from agentctl.render import run_documents
 from agentctl.render import runs as rendering
 from agentctl.render.masking import mask_counts
+from agentctl.stores.base import Reader
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
@@ -91,23 +92,25 @@ def _copy(
     from agentctl.stores.copying.execute import copy as run_copy
     from agentctl.stores.copying.selection import for_copy
     from agentctl.stores.copying.stated_rows import as_rows
-    from agentctl.stores.moments import at_one_moment
+    from agentctl.stores.moments import at_a_moment_that_lasts
 
     found = opened.resolve()
     if as_thread is None:
         opened.require_nameless()
-    with (
-        target_store(opened, to) as (writer, choice),
-        at_one_moment(as_rows(opened.reader), [opened.thread]) as still,
-    ):
+    with target_store(opened, to) as (writer, choice):
         name = as_thread or free_names(writer, opened.thread, "copy", 1)[0]
         info = opened.reader.info
         source = Target(opened.shown(opened.thread), found.id, found.ns, info.url, info.profile)
-        plan = replace(
-            for_copy(still, opened.thread, found.ns, found.id, scope, name),
-            provenance=provenance(source, f"copy {scope}", reason or "", masked=opened.is_masked),
-        )
-        (report,) = run_copy(still, writer, [plan], dry_run=dry_run, on_progress=progress(opened.env, "copying"))
+
+        def copied(still: Reader) -> CopyReport:
+            plan = replace(
+                for_copy(still, opened.thread, found.ns, found.id, scope, name),
+                provenance=provenance(source, f"copy {scope}", reason or "", masked=opened.is_masked),
+            )
+            (report,) = run_copy(still, writer, [plan], dry_run=dry_run, on_progress=progress(opened.env, "copying"))
+            return report
+
+        report = at_a_moment_that_lasts(as_rows(opened.reader), [opened.thread], copied)
         return replace(
             report,
             source=source.place,

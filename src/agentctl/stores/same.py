@@ -18,10 +18,16 @@ class Covering(Reader, Protocol):
         ...
 
 
+def uncovered(reader: Reader) -> Reader:
+    """Returns the reader that is at the bottom of one that may cover another."""
+    while isinstance(reader, Covering):
+        reader = reader.covered
+    return reader
+
+
 def same_tables(source: Reader, target: Writer) -> bool:
     """Returns whether what is written to one store appears in the other. Two schemas of a database are two stores."""
-    while isinstance(source, Covering):
-        source = source.covered
+    source = uncovered(source)
     if not same_store(source.info.url, target.info.url):
         return False
     if source.info.kind != "postgres":

@@ -23,7 +23,7 @@ from agentctl.stores.copying.origin import Origin, origin_of
 from agentctl.stores.copying.routes import Route, open_route
 from agentctl.stores.copying.same_steps import same_steps
 from agentctl.stores.copying.stated_rows import StatedRows, as_rows
-from agentctl.stores.moments import at_one_moment
+from agentctl.stores.moments import at_a_moment_that_lasts
 from agentctl.stores.sqlite.writer import SqliteTransaction
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def copy(
 
     Raises:
         Refused: The target has the thread, or cannot hold a value exactly. Nothing was written.
+        Moved: Rows of that moment were replaced or deleted meanwhile. Nothing was left behind.
         StoreError: Reading or writing failed, or a row did not read back equal. Nothing was left behind.
     """
     if not plans:
@@ -67,16 +68,20 @@ def copy(
     preflight.check_plans(reader, writer, plans)
     if dry_run:
         return tuple(_estimate(reader, writer, plan) for plan in plans)
+    return at_a_moment_that_lasts(
+        reader, {plan.thread for plan in plans}, lambda still: _copy_still(still, writer, plans, on_progress)
+    )
+
+
+def _copy_still(
+    reader: Reader, writer: Writer, plans: Sequence[CopyPlan], on_progress: Progress | None
+) -> tuple[CopyReport, ...]:
     progress = _Progress(sum(len(plan.picks) for plan in plans), on_progress)
-    with (
-        at_one_moment(reader, {plan.thread for plan in plans}) as still,
-        origin_of(still) as origin,
-        _transaction(writer, origin) as transaction,
-    ):
+    marks = marks_of(reader, plans) if writer.info.kind == "sqlite" else {}
+    with origin_of(reader) as origin, _transaction(writer, origin) as transaction, origin.unmoved(transaction):
         for plan in plans:
             if transaction.has_thread(plan.as_thread):
                 raise preflight.thread_exists(writer, plan.as_thread)
-        marks = marks_of(origin.reader, plans) if isinstance(transaction, SqliteTransaction) else {}
         with open_route(origin, transaction, marks) as route:
             for group in _groups(plans):
                 _copy_group(route, transaction, group, progress)
@@ -139,12 +144,17 @@ def _copy_group(
     """Copies the rows once from the source and compares them with it; the other copies are made from that one."""
     first, *others = group
     route.load(first.thread, first.as_thread, first.picks, progress.add)
-    verify.all_present(first.picks, transaction.keys(first.as_thread), first.as_thread)
-    route.verify(first.thread, first.as_thread, first.picks)
+    _compare(route, transaction, first)
     for plan in others:
         route.clone(first.as_thread, plan.as_thread)
         route.verify_clone(first.as_thread, plan.as_thread, plan.picks)
         progress.add(len(plan.picks))
+
+
+def _compare(route: Route, transaction: SqliteTransaction | PostgresTransaction, plan: CopyPlan) -> None:
+    """Reads a copy back and compares it with its source."""
+    verify.all_present(plan.picks, transaction.keys(plan.as_thread), plan.as_thread)
+    route.verify(plan.thread, plan.as_thread, plan.picks)
 
 
 def _apply_changes(transaction: SqliteTransaction | PostgresTransaction, plan: CopyPlan) -> None:

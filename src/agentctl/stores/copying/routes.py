@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from agentctl.errors import StoreError
 from agentctl.stores.base import Reader, RowPick
 from agentctl.stores.copying import sqlite_rows, verify
 from agentctl.stores.copying.converted_rows import PostgresRows, converted_writes, for_postgres, for_sqlite
 from agentctl.stores.copying.marks import Mark, marked
-from agentctl.stores.copying.origin import Origin
+from agentctl.stores.copying.origin import Origin, is_same_file
 from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
 from agentctl.stores.sqlite.writer import SqliteTransaction
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 
     from agentctl.stores.copying.postgres_rows import Selection
     from agentctl.stores.postgres.layout import Layout
+    from agentctl.stores.postgres.snapshots import Snapshot
     from agentctl.stores.postgres.writer import PostgresTransaction
 
 OnWritten = Callable[[int], None]
@@ -66,7 +65,7 @@ def open_route(
     if isinstance(transaction, SqliteTransaction):
         if origin.file is None:
             yield IntoSqlite(origin.reader, transaction, marks)
-        elif _is_same_file(origin.file.path, transaction.path):
+        elif is_same_file(origin.file, transaction):
             yield SqliteToSqlite(transaction, transaction, origin.keys, marks)
         else:
             yield SqliteToSqlite(origin.file, transaction, origin.keys, marks)
@@ -74,7 +73,7 @@ def open_route(
         yield IntoPostgres(origin.reader, transaction)
     else:
         with origin.snapshot.errors_told():
-            yield _postgres_route(origin.snapshot.connection, origin.layout, transaction)
+            yield _postgres_route(origin.snapshot, origin.layout, transaction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +210,12 @@ class IntoPostgres:
         _verify_postgres_clone(self.transaction, thread, as_thread)
 
 
-def _postgres_route(
-    source: psycopg.Connection[TupleRow], layout: Layout, transaction: PostgresTransaction
-) -> PostgresToPostgres:
+def _postgres_route(source: Snapshot, layout: Layout, transaction: PostgresTransaction) -> PostgresToPostgres:
     from agentctl.stores.copying import postgres_rows
-    from agentctl.stores.postgres.snapshots import same_database
 
-    target = transaction.connection
-    if same_database(source, target) and postgres_rows.may_read(target, layout):
+    if transaction.snapshot is source and postgres_rows.may_read(transaction.connection, layout):
         return PostgresToPostgres(None, layout, transaction)
-    return PostgresToPostgres(source, layout, transaction)
+    return PostgresToPostgres(source.connection, layout, transaction)
 
 
 def _verify_postgres_clone(transaction: PostgresTransaction, thread: str, as_thread: str) -> None:
@@ -256,10 +251,3 @@ def _batches(rows: Iterator[PostgresRows]) -> Iterator[list[PostgresRows]]:
             batch, n_bytes = [], 0
     if batch:
         yield batch
-
-
-def _is_same_file(first: Path, second: Path) -> bool:
-    try:
-        return first.samefile(second)
-    except OSError as error:
-        raise StoreError(f"cannot read {first}: {error.strerror or error}", hint="check the file") from error
