@@ -88,6 +88,8 @@ def fields_of(item: Stored | Large) -> Mapping[str, int]:
 
 
 def _packed_fields(data: Sliceable) -> dict[str, int]:
+    if isinstance(data, bytes):
+        return _held_fields(data)
     payload = payload_of(data)
     if payload is None or layout_at(payload).kind != "map":
         return {}
@@ -97,6 +99,30 @@ def _packed_fields(data: Sliceable) -> dict[str, int]:
         return {}
     packer = msgpack.Packer()
     return {key: len(packer.pack(key)) + span.stop - span.start for key, span in spans.items()}
+
+
+def _held_fields(data: bytes) -> dict[str, int]:
+    """Returns the same of bytes, in one pass: most items of a long list are short."""
+    layout = layout_at(data)
+    start = layout.inner if layout.kind == "extension" and 0 <= layout.code < NUMPY_ARRAY else 0
+    unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1), strict_map_key=False)
+    unpacker.feed(data[start:])
+    fields: dict[str, int] = {}
+    try:
+        if start:
+            if unpacker.read_array_header() <= _PAYLOAD:
+                return {}
+            for _ in range(_PAYLOAD):
+                unpacker.skip()
+        for _ in range(unpacker.read_map_header()):
+            field_start, key = unpacker.tell(), unpacker.unpack()
+            unpacker.skip()
+            if not isinstance(key, str):
+                return {}
+            fields[key] = unpacker.tell() - field_start
+    except (ValueError, msgpack.UnpackException):  # no map, or keys that are no text: the whole of it is one
+        return {}
+    return fields
 
 
 def payload_of(data: Sliceable) -> Sliceable | None:

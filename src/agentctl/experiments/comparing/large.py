@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from agentctl.codec.inert import MARKS
-from agentctl.codec.large import digest_of
+from agentctl.codec.large import same_bytes
 from agentctl.codec.messages import message_of
 from agentctl.codec.parts import parts_of
 from agentctl.codec.windows import Span, layout_at, value_spans
@@ -67,11 +67,7 @@ def without_alike(left: Stored | Large, right: Stored | Large, *, is_cut: bool) 
 
 def alike(left: Stored | Large, right: Stored | Large) -> bool:
     """Says whether two values are stored as the same bytes."""
-    if left.type != right.type or len(left.data) != len(right.data):
-        return False
-    if isinstance(left, Stored) and isinstance(right, Stored):
-        return left.data == right.data
-    return digest_of(left.data) == digest_of(right.data)
+    return left.type == right.type and same_bytes(left.data, right.data)
 
 
 def is_list(value: Stored | Large) -> bool:

@@ -9,13 +9,16 @@ text inline, in the document.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from agentctl.records.rows import Large, Sliceable, Stored, WriteRow
+from agentctl.records.rows import Large, Stored, WriteRow
 from agentctl.stores.large import Chunks, changed
 from agentctl.stores.postgres.states import Fetch, text_head
 
 _TEXT_CHUNK_BYTES: Final = 16 * 1024 * 1024
+_BEGINNING_CHARACTERS: Final = 64
+"""Of inline text so much is read with its length: what kind of value it is takes no more."""
 _TEXT: Final = "checkpoint #>> ARRAY['channel_values', %s::text]"
 """Inline text by its channel, without a copy of all inline values on the way."""
 _VERSION: Final = (
@@ -64,19 +67,18 @@ def large_blob(fetch: Fetch, thread: str, ns: str, channel: str, version: str) -
 
 def large_text(fetch: Fetch, thread: str, ns: str, id: str, channel: str) -> Large:
     """Returns inline text of a checkpoint, as SQLite keeps it."""
-    key = (thread, ns, id)
-    found = fetch(f"SELECT octet_length({_TEXT}) {_CHECKPOINT}", (channel, *key))
+    key = (channel, thread, ns, id)
+    found = fetch(
+        f"SELECT octet_length(whole), convert_to(left(whole, {_BEGINNING_CHARACTERS}), 'UTF8')"
+        f" FROM (SELECT {_TEXT} AS whole {_CHECKPOINT} OFFSET 0) AS one",
+        key,
+    )
     if not found:
         raise changed()
-    rest = _in_chunks(
-        fetch,
-        f"convert_to({_TEXT}, 'UTF8')",
-        _CHECKPOINT,
-        (channel, *key),
-        found[0][0] or 0,
-        chunk_bytes=_TEXT_CHUNK_BYTES,
-    )
-    return Large("msgpack", _Headed(text_head(len(rest)), rest))
+    n_bytes, beginning = found[0]
+    text = f"convert_to({_TEXT}, 'UTF8')"
+    rest = _in_chunks(fetch, text, _CHECKPOINT, key, n_bytes or 0, chunk_bytes=_TEXT_CHUNK_BYTES)
+    return Large("msgpack", _Headed(text_head(len(rest)), bytes(beginning or b""), rest))
 
 
 def large_write(fetch: Fetch, thread: str, write: WriteRow) -> Stored | Large:
@@ -89,11 +91,31 @@ def large_write(fetch: Fetch, thread: str, write: WriteRow) -> Stored | Large:
     return Large(type_ or "", _in_chunks(fetch, "blob", _WRITE, key, n_bytes or 0))
 
 
-class _Headed:
-    """Bytes with some in front of them."""
+class _Hashed(Chunks):
+    """A value read as it is sliced, whose hash the server tells."""
 
-    def __init__(self, head: bytes, rest: Sliceable) -> None:
+    def __init__(
+        self,
+        n_bytes: int,
+        read: Callable[[int, int], bytes],
+        digest: Callable[[], bytes],
+        *,
+        chunk_bytes: int | None = None,
+    ) -> None:
+        super().__init__(n_bytes, read, chunk_bytes=chunk_bytes)
+        self._digest = digest
+
+    def digest(self) -> bytes:
+        """See `agentctl.codec.large.Hashed`."""
+        return self._digest()
+
+
+class _Headed:
+    """Bytes with some in front of them, and with their beginning at hand."""
+
+    def __init__(self, head: bytes, beginning: bytes, rest: _Hashed) -> None:
         self._head = head
+        self._known = head + beginning
         self._rest = rest
 
     def __len__(self) -> int:
@@ -101,9 +123,14 @@ class _Headed:
 
     def __getitem__(self, part: slice, /) -> bytes:
         start, stop, _ = part.indices(len(self))
+        if stop <= len(self._known):
+            return self._known[start:stop]
         n_head = len(self._head)
-        behind = self._rest[max(start - n_head, 0) : stop - n_head] if stop > n_head else b""
-        return self._head[start:stop] + behind
+        return self._head[start:stop] + self._rest[max(start - n_head, 0) : stop - n_head]
+
+    def digest(self) -> bytes:
+        """See `agentctl.codec.large.Hashed`. What is in front follows from how many there are."""
+        return self._rest.digest()
 
 
 def _in_chunks(
@@ -114,17 +141,19 @@ def _in_chunks(
     n_bytes: int,
     *,
     chunk_bytes: int | None = None,
-) -> Chunks:
+) -> _Hashed:
     """Returns a value as it is sliced. OFFSET keeps an expression from being worked out twice."""
 
-    def read(start: int, n_asked: int) -> bytes:
+    def told(what: str, *given: object) -> bytes:
         found = fetch(
-            "SELECT octet_length(whole), substring(whole FROM %s FOR %s)"
-            f" FROM (SELECT {value} AS whole {source} OFFSET 0) AS one",
-            (start + 1, n_asked, *parameters),
+            f"SELECT octet_length(whole), {what} FROM (SELECT {value} AS whole {source} OFFSET 0) AS one",
+            (*given, *parameters),
         )
         if not found or found[0][0] != n_bytes:
             raise changed()
         return bytes(found[0][1])
 
-    return Chunks(n_bytes, read, chunk_bytes=chunk_bytes)
+    def read(start: int, n_asked: int) -> bytes:
+        return told("substring(whole FROM %s FOR %s)", start + 1, n_asked)
+
+    return _Hashed(n_bytes, read, lambda: told("sha256(whole)"), chunk_bytes=chunk_bytes)
