@@ -1,4 +1,4 @@
-"""Field log A: replay and time travel on the root graph."""
+"""Reports A: replay and time travel on the root graph."""
 
 from __future__ import annotations
 

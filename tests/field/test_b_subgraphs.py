@@ -1,4 +1,4 @@
-"""Field log B: subgraphs and checkpoint namespaces."""
+"""Reports B: subgraphs and checkpoint namespaces."""
 
 from __future__ import annotations
 

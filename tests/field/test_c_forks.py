@@ -1,4 +1,4 @@
-"""Field log C: updates and forks."""
+"""Reports C: updates and forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Field log D: pending writes, parallel branches, Send, error handlers."""
+"""Reports D: pending writes, parallel branches, Send, error handlers."""
 
 from __future__ import annotations
 

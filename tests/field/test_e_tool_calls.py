@@ -1,4 +1,4 @@
-"""Field log E: tool calls without a result, results without a call, and people who decide on calls."""
+"""Reports E: tool calls without a result, results without a call, and people who decide on calls."""
 
 from __future__ import annotations
 

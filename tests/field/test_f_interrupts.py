@@ -1,4 +1,4 @@
-"""Field log F: questions that wait, and what becomes of the answers."""
+"""Reports F: questions that wait, and what becomes of the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Field log G: DeltaChannel threads, as deep agents make them."""
+"""Reports G: DeltaChannel threads, as deep agents make them."""
 
 from __future__ import annotations
 

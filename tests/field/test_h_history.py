@@ -1,4 +1,4 @@
-"""Field log H: browsing histories and lists of threads."""
+"""Reports H: browsing histories and lists of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Field log I: what serializers do to types, and what becomes of a thread whose types are gone."""
+"""Reports I: what serializers do to types, and what becomes of a thread whose types are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Field log K: copying threads, and the rows of other writers."""
+"""Reports K: copying threads, and the rows of other writers."""
 
 from __future__ import annotations
 

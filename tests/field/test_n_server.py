@@ -1,4 +1,4 @@
-"""Field log N: Agent Servers, their replacements and their bad days; and what else public reports say of servers."""
+"""Reports N: Agent Servers, their replacements and their bad days; and what else public reports say of servers."""
 
 from __future__ import annotations
 
