@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 
 import psycopg
@@ -12,6 +13,7 @@ from psycopg.rows import TupleRow
 
 from agentctl.stores.base import RowPick
 from agentctl.stores.copying.picking import by_rule, condition
+from agentctl.stores.large import LARGE_BYTES, Chunks, changed
 from agentctl.stores.postgres.layout import TASK_PATH, Layout
 from agentctl.stores.postgres.writer import TABLES, PostgresTransaction
 
@@ -23,6 +25,27 @@ _BLOB_KEYS = (
     " JOIN {checkpoints} c ON c.thread_id = %s AND c.checkpoint_ns = picked.ns AND c.checkpoint_id = picked.id"
     " CROSS JOIN LATERAL jsonb_each_text(c.checkpoint -> 'channel_versions') AS v) AS wanted"
 )
+_CHUNK_BYTES = 4 * 1024 * 1024
+"""A part of a value is held some four times on its way."""
+_N_BYTES = {
+    "checkpoints": "CASE WHEN pg_column_size({a}.checkpoint) > 8192 THEN octet_length({a}.checkpoint::text) ELSE 0 END",
+    "checkpoint_blobs": "coalesce(octet_length({a}.blob), 0)",
+    "checkpoint_writes": "octet_length({a}.blob)",
+}
+"""Length of the value of a row. A document is kept compressed, to a hundredth of its text at most."""
+_LARGE = {
+    "checkpoints": ("checkpoint", "convert_to(checkpoint::text, 'UTF8')"),
+    "checkpoint_blobs": ("blob", "blob"),
+    "checkpoint_writes": ("blob", "blob"),
+}
+"""The column that may be large, and its bytes."""
+_KEYS = {
+    "checkpoints": ("checkpoint_ns", "checkpoint_id"),
+    "checkpoint_blobs": ("checkpoint_ns", "channel", "version"),
+    "checkpoint_writes": ("checkpoint_ns", "checkpoint_id", "task_id", "idx"),
+}
+"""What tells a row of a thread from the others."""
+_TEXT: Mapping[str, str] = MappingProxyType({"metadata": "{}::text"})
 _AS_THEY_ARE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -68,9 +91,14 @@ def stream_selected(
     as_thread: str,
     picks: Sequence[RowPick],
 ) -> None:
-    """Copies the picked rows to another server by binary COPY; the bytes pass through without being looked at."""
+    """Copies the picked rows to another server by binary COPY; the bytes pass through without being looked at.
+
+    A row of COPY is held whole, by its server and by libpq, so rows with a large value go in parts.
+    """
     for selection in of_picks(thread, picks):
-        outward = sql.SQL("COPY ({}) TO STDOUT (FORMAT BINARY)").format(_named(selection, layout))
+        size = sql.SQL(_N_BYTES[selection.table].format(a=selection.alias))
+        named = _named(selection, layout)
+        outward = sql.SQL("COPY ({} WHERE {} <= {}) TO STDOUT (FORMAT BINARY)").format(named, size, LARGE_BYTES)
         inward = sql.SQL("COPY {} (thread_id, {}) FROM STDIN (FORMAT BINARY)").format(
             transaction.layout.table(selection.table), _names(TABLES[selection.table])
         )
@@ -82,6 +110,39 @@ def stream_selected(
         ):
             for block in rows:
                 target.write(block)
+        transaction.insert_rows(selection.table, as_thread, _large_rows(source, layout, selection, thread))
+
+
+def _large_rows(
+    source: psycopg.Connection[TupleRow], layout: Layout, selection: Selection, thread: str
+) -> Iterator[tuple[object, ...]]:
+    """Yields the selected rows that hold a large value, which is read in chunks."""
+    table, columns = selection.table, TABLES[selection.table]
+    value, form = _LARGE[table]
+    size = sql.SQL(_N_BYTES[table].format(a=selection.alias))
+    lean = columns_of(selection, layout, {**_TEXT, value: "CASE WHEN FALSE THEN {} END"})
+    query = sql.SQL("{} WHERE {} > {}").format(
+        selected(selection, layout, sql.SQL("{}, {}").format(lean, size)), size, LARGE_BYTES
+    )
+    keys = [name for name in columns if name in _KEYS[table]]
+    where = sql.SQL(" AND ").join(sql.SQL("{} = %s").format(sql.Identifier(name)) for name in ("thread_id", *keys))
+    part = sql.SQL(
+        "SELECT substring(whole FROM %s FOR %s) FROM (SELECT {} AS whole FROM {} WHERE {} OFFSET 0) AS one"
+    ).format(sql.SQL(form), layout.table(table), where)
+    for *row, n_bytes in source.execute(query, selection.parameters).fetchall():
+        key = (thread, *(row[columns.index(name)] for name in keys))
+        row[columns.index(value)] = Chunks(n_bytes, partial(_read_part, source, part, key), chunk_bytes=_CHUNK_BYTES)
+        yield tuple(row)
+
+
+def _read_part(
+    source: psycopg.Connection[TupleRow], query: sql.Composed, key: tuple[object, ...], start: int, n_bytes: int
+) -> bytes:
+    with source.cursor(binary=True) as cursor:
+        found = cursor.execute(query, (start + 1, n_bytes, *key)).fetchone()
+    if found is None:
+        raise changed()
+    return bytes(found[0])
 
 
 def of_thread(thread: str) -> Iterator[Selection]:

@@ -19,6 +19,7 @@ from agentctl.errors import AgentctlError, Refused, StoreError, ThreadExists
 from agentctl.records.rows import Stored
 from agentctl.stores.base import Reader, StoreInfo, StoreKind, WriteKey
 from agentctl.stores.delegation import NoThreads, ReadsThrough
+from agentctl.stores.large import Chunks
 from agentctl.stores.postgres.layout import Layout, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connected, store_error
 from agentctl.stores.postgres.reader import PostgresReader
@@ -39,6 +40,10 @@ TABLES = {
     "checkpoint_writes": WRITE_VALUES,
 }
 _SQL_TYPES = {"checkpoint": "jsonb", "metadata": "jsonb", "blob": "bytea", "idx": "int4"}
+_MAKE_PARTS = "CREATE TEMPORARY TABLE agentctl_parts (number int4, part bytea) ON COMMIT DROP"
+_PARTS = "(SELECT string_agg(part, ''::bytea ORDER BY number) FROM pg_temp.agentctl_parts)"
+_JOINED = {"bytea": _PARTS, "jsonb": f"convert_from({_PARTS}, 'UTF8')::jsonb"}
+"""SQL of a value that was sent in parts, by its type."""
 
 
 class PostgresWriter(ReadsThrough):
@@ -90,11 +95,11 @@ class PostgresWriter(ReadsThrough):
             StoreError: The server cannot be reached, refuses, or ended the transaction.
         """
         with _connected(self.url) as connection, ExitStack() as stack:
-            takes = None
+            takes, shared = None, None
             if snapshot is not None:
                 with snapshot.errors_told():
                     if same_database(snapshot.connection, connection):
-                        takes = statement_that_takes(snapshot)
+                        takes, shared = statement_that_takes(snapshot), snapshot
             is_new = not self._is_set_up and are_tables_missing(connection.cursor(), self.schema)
             stack.enter_context(connection.transaction())
             with connection.cursor() as cursor:
@@ -103,8 +108,8 @@ class PostgresWriter(ReadsThrough):
                     cursor.execute(takes)
                 if is_new:
                     create_tables(cursor, self.schema)
-                layout = find_layout(cursor, self.schema)
-            yield PostgresTransaction(connection, layout, self.url, self.info)
+                layout = self._reader.layout if self._reader else find_layout(cursor, self.schema)
+            yield PostgresTransaction(connection, layout, self.url, self.info, shared)
 
     def close(self) -> None:
         """See `Reader.close`."""
@@ -127,12 +132,24 @@ class PostgresWriter(ReadsThrough):
 
 
 class PostgresTransaction:
-    """What can be done inside one transaction. It reads its own rows through `reader()`."""
+    """What can be done inside one transaction. It reads its own rows through `reader()`.
+
+    Attributes:
+        snapshot: That of another connection to the same database, which it sees besides its own rows; None for none.
+    """
 
     kind: ClassVar[StoreKind] = "postgres"
 
-    def __init__(self, connection: psycopg.Connection[TupleRow], layout: Layout, url: str, info: StoreInfo) -> None:
+    def __init__(
+        self,
+        connection: psycopg.Connection[TupleRow],
+        layout: Layout,
+        url: str,
+        info: StoreInfo,
+        snapshot: Snapshot | None,
+    ) -> None:
         self.connection = connection
+        self.snapshot = snapshot
         self.layout = layout
         self.url = url
         self.shown = info.url
@@ -152,14 +169,20 @@ class PostgresTransaction:
 
     def has_thread(self, thread: str) -> bool:
         """Tells whether any table has a row of the thread."""
-        return any(
-            self._execute("SELECT 1 FROM {} WHERE thread_id = %s LIMIT 1", table, (thread,)).fetchone()
+        looks = sql.SQL(" OR ").join(
+            sql.SQL("EXISTS (SELECT 1 FROM {} WHERE thread_id = %s)").format(self.layout.table(table))
             for table in TABLES
         )
+        found = self.connection.execute(sql.SQL("SELECT ") + looks, [thread] * len(TABLES)).fetchone()
+        return found is not None and bool(found[0])
 
     def insert_checkpoints(self, thread: str, rows: Iterable[Sequence[object]]) -> None:
         """Inserts checkpoints given as `CHECKPOINT_VALUES`, the JSON columns as text."""
         self._copy_in("checkpoints", thread, rows)
+
+    def insert_rows(self, table: str, thread: str, rows: Iterable[Sequence[object]]) -> None:
+        """Inserts rows given as the columns of `TABLES`, large values in chunks: of bytes, or of JSON's text."""
+        self._copy_in(table, thread, rows)
 
     def insert_blobs(self, thread: str, rows: Iterable[Sequence[object]]) -> None:
         """Inserts blobs given as `BLOB_VALUES`."""
@@ -217,15 +240,16 @@ class PostgresTransaction:
 
     def keys(self, thread: str) -> set[tuple[str, str]]:
         """Returns namespace and id of every checkpoint of the thread that is there, if only with writes."""
-        keys: set[tuple[str, str]] = set()
-        for table in ("checkpoints", "checkpoint_writes"):
-            query = "SELECT DISTINCT checkpoint_ns, checkpoint_id FROM {} WHERE thread_id = %s"
-            keys.update((ns, id) for ns, id in self._execute(query, table, (thread,)))
-        return keys
+        union = sql.SQL(" UNION ").join(
+            sql.SQL("SELECT checkpoint_ns, checkpoint_id FROM {} WHERE thread_id = %s").format(self.layout.table(table))
+            for table in ("checkpoints", "checkpoint_writes")
+        )
+        with self.connection.cursor(binary=True) as cursor:
+            return {(ns, id) for ns, id in cursor.execute(union, (thread, thread))}
 
     def count(self, thread: str) -> tuple[int, int, int, int]:
         """Returns how many checkpoints, writes and blobs the thread has, and the bytes of their values."""
-        checkpoints = self._total("sum(octet_length(checkpoint::text))", "checkpoints", thread)
+        checkpoints = self._total("sum(pg_column_size(checkpoint))", "checkpoints", thread)
         blobs = self._total("sum(octet_length(blob))", "checkpoint_blobs", thread)
         writes = self._total("sum(octet_length(blob))", "checkpoint_writes", thread)
         return checkpoints[0], writes[0], blobs[0], checkpoints[1] + writes[1] + blobs[1]
@@ -242,11 +266,54 @@ class PostgresTransaction:
         with self.connection.cursor() as cursor, cursor.copy(statement) as copy:
             copy.set_types(["text", *(_SQL_TYPES.get(column, "text") for column in columns)])
             json_at = [at for at, column in enumerate(columns, start=1) if _SQL_TYPES.get(column) == "jsonb"]
+            large: list[Sequence[object]] = []
             for row in rows:
+                if any(isinstance(value, Chunks) for value in row):
+                    large.append(row)
+                    continue
                 values = [thread, *row]
                 for at in json_at:
                     values[at] = Jsonb(values[at], dumps=str)
                 copy.write_row(values)
+        for row in large:
+            self._insert_in_parts(table, thread, row)
+
+    def _insert_in_parts(self, table: str, thread: str, row: Sequence[object]) -> None:
+        """Inserts a row whose large value the server puts together: a message to it is held whole on its way.
+
+        A role that may make no temporary tables sends the value at once.
+        """
+        columns = ("thread_id", *TABLES[table])
+        large_at, value = next((at, value) for at, value in enumerate(row, start=1) if isinstance(value, Chunks))
+        marks: list[sql.Composable] = [
+            sql.SQL("%s::{}").format(sql.SQL(_SQL_TYPES.get(column, "text"))) for column in columns
+        ]
+        values: list[object] = [thread, *row]
+        is_sent_in_parts = self._may_make_temporary()
+        if is_sent_in_parts:
+            self.connection.execute(_MAKE_PARTS)
+            for number, window in enumerate(value.windows()):
+                self.connection.execute("INSERT INTO pg_temp.agentctl_parts VALUES (%s, %b)", (number, window))
+            marks[large_at] = sql.SQL(_JOINED[_SQL_TYPES[columns[large_at]]])
+            del values[large_at]
+        else:
+            values[large_at] = value[:] if _SQL_TYPES[columns[large_at]] == "bytea" else value[:].decode()
+        self.connection.execute(
+            sql.SQL("INSERT INTO {} ({}) SELECT {}").format(
+                self.layout.table(table),
+                sql.SQL(", ").join(map(sql.Identifier, columns)),
+                sql.SQL(", ").join(marks),
+            ),
+            values,
+        )
+        if is_sent_in_parts:
+            self.connection.execute("DROP TABLE pg_temp.agentctl_parts")
+
+    def _may_make_temporary(self) -> bool:
+        found = self.connection.execute(
+            "SELECT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMP')"
+        ).fetchone()
+        return found is not None and bool(found[0])
 
     def _execute(self, query: str, table: str, parameters: Sequence[object]) -> psycopg.Cursor[TupleRow]:
         statement = sql.SQL(query).format(self.layout.table(table))
