@@ -160,3 +160,24 @@ def test_o5_fields_are_shown_that_the_model_of_today_rejects(waiting: Rows, tmp_
     assert order["$type"].endswith("Order")
     assert replayed.code == 5
     assert "Order" in replayed.err
+
+
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ("", "city is dropped"),
+        ("    city: int", "Order refuses what is stored: city"),
+        ("    city: bytes", "city is bytes"),
+    ],
+    ids=["gone", "another type", "converted"],
+)
+def test_o5_a_replay_stops_where_a_model_would_lose_or_convert_a_stored_field(
+    waiting: Rows, tmp_path: Path, field: str, reason: str
+) -> None:
+    replayed = _cli(waiting, tmp_path, "replay", "t", *GRAPH, field=field, value="")
+    forked = _cli(waiting, tmp_path, "fork", "t", "--set", 'log=["mine"]', *GRAPH, field=field, value="")
+
+    assert (replayed.code, forked.code) == (5, 5)
+    assert reason in replayed.err and reason in forked.err
+    assert "channel order" in replayed.err
+    assert not (tmp_path / "debug" / "debug.sqlite").exists(), "nothing was copied"
