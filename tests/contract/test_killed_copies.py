@@ -12,6 +12,7 @@ import pytest
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from agentctl.stores.sqlite.writer import SqliteWriter
 from agentctl.testing import CliResult, run_cli
 from tests.catalog import CATALOG, run_case
 from tests.support.killed import Killed
@@ -141,6 +142,29 @@ def test_a_process_killed_in_mid_copy_leaves_nothing_in_its_file(
     assert [row[0] for row in listed.rows] == ([CATALOG["linear"].thread] if has_threads else []), listed.err
     again = _copy(sqlite_source, str(target))
     assert again.code == 0, again.err
+
+
+def test_a_target_without_room_is_left_without_a_row_and_filled_when_there_is(
+    sqlite_source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "debug.sqlite"
+    with SqliteSaver.from_conn_string(str(target)) as saver:
+        saver.setup()
+    connect = SqliteWriter._connect
+
+    def crowded(self: SqliteWriter) -> sqlite3.Connection:
+        connection = connect(self)
+        connection.execute("PRAGMA max_page_count = 6")
+        return connection
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteWriter, "_connect", crowded)
+        done = _copy(sqlite_source, str(target))
+
+    assert (done.code, done.out) == (4, "")
+    assert done.err.startswith(f"error: {target} cannot be written: database or disk is full\nhint: ")
+    assert run_cli("threads", "--store", target, environ={}).rows == []
+    assert _copy(sqlite_source, str(target)).code == 0
 
 
 @pytest.fixture(scope="module")

@@ -202,6 +202,14 @@ def store_error(path: Path, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{path} is locked by a writer", hint="run the command again once the writer has committed")
     if code == sqlite3.SQLITE_NOTADB:
         return _not_a_database(path)
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY):
+        return StoreError(
+            f"{path} cannot be written: {error}", hint=f"is there room, and may you write there? df -h '{path.parent}'"
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreError(
+            f"{path} cannot be read or written: {error}", hint=f"is there room, and is the disk well? df -h '{path}'"
+        )
     if code == sqlite3.SQLITE_CORRUPT:
         return StoreError(f"{path} is damaged: {error}", hint=f"sqlite3 '{path}' 'PRAGMA integrity_check'")
     return StoreError(f"cannot read {path}: {error}", hint=f"check the file and its folder: ls -l '{path}'")
