@@ -237,12 +237,13 @@ def test_c15_nothing_is_ever_updated_on_a_server(stub: StubServer, tmp_path: Pat
     words = {
         "fork": ("--set", 'log=["x"]', "--graph", "app.py:graph", "--debug-store", stub.url),
         "copy": ("--to", stub.url),
-        "resume": ("--value", "1", "--graph", "app.py:graph"),
+        "resume": ("--value", "1"),
     }
 
     refused = looked(stub, verb, thread, *words[verb], cwd=tmp_path)
 
     assert refused.code == 5, refused.err
+    assert verb != "resume" or "an Agent Server, which runs its own threads" in refused.err
     assert not [request for request in stub.requests if "/runs" in request.path or request.path.endswith("/state")]
 
 

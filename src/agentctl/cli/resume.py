@@ -12,7 +12,7 @@ from agentctl.cli.env import Env
 from agentctl.cli.experimenting import read_json
 from agentctl.cli.grouped import Where, WorkflowOptions, expanded
 from agentctl.cli.opening import Opened, open_target
-from agentctl.cli.workflows import Following, workflow
+from agentctl.cli.workflows import Following, refuse_server, workflow
 from agentctl.errors import Refused, UsageError
 from agentctl.stores.copying import lacks
 
@@ -56,6 +56,8 @@ def resume(
         from agentctl.experiments.workflows.runs import departure_with_answers, read_stand, resume_workflow
 
         parse_modes(chosen.stream or ())
+        if not chosen.dry_run:
+            refuse_server(opened.store_choice, opened.thread)
         head = _require_head(opened)
         metadata = opened.reader.rows(opened.thread)[0].metadata
 

@@ -12,7 +12,7 @@ from agentctl.cli import options
 from agentctl.cli.admission import admitted
 from agentctl.cli.env import Env
 from agentctl.cli.grouped import WorkflowOptions, expanded
-from agentctl.cli.workflows import Following, read_tools, workflow, workflow_store
+from agentctl.cli.workflows import Following, read_tools, refuse_server, workflow, workflow_store
 from agentctl.codec import jsontext
 from agentctl.config.load import Config, load_config
 from agentctl.config.profiles import DEBUG
@@ -82,6 +82,7 @@ def run(
     graph = _graph(config, name)
     choice, thread = _place(config, thread, tools, store, debug_store)
     if not chosen.dry_run:
+        refuse_server(choice, thread)
         check_allowed(workflow_store(choice), tools, env.environ)
     value = _read_input(env, input_text)
     use: Use = "read" if chosen.dry_run else "write"

@@ -17,7 +17,7 @@ from agentctl.config.load import Config
 from agentctl.config.profiles import DEBUG
 from agentctl.config.stores import StoreChoice
 from agentctl.config.workflows import GraphChoice
-from agentctl.errors import NotFound, UsageError
+from agentctl.errors import NotFound, Refused, UsageError
 from agentctl.records.copies import MASKED, Place, command
 from agentctl.records.runs import Plan, RunReport, SideEffects, ToolCallReport, WorkflowReport
 from agentctl.records.streams import StreamEvent
@@ -52,6 +52,17 @@ def workflow_store(choice: StoreChoice) -> WorkflowStore:
 
     name = choice.profile or choice.shown
     return WorkflowStore(choice.url, name, choice.access, choice.profile == DEBUG, choice.profile, choice.schema)
+
+
+def refuse_server(choice: StoreChoice, thread: str) -> None:
+    """Refuses a run on an Agent Server, before anything is asked for that would not help."""
+    from agentctl.stores.urls import parse_store_url
+
+    if parse_store_url(choice.url).kind == "server":
+        raise Refused(
+            f"{choice.shown} is an Agent Server, which runs its own threads: nothing runs there from here",
+            hint=f"its own API does (langgraph-sdk); on a copy: {command('replay', thread, '--resume', 'JSON')}",
+        )
 
 
 @contextmanager

@@ -42,6 +42,8 @@ LABEL = 9
 DEBUG = "debug"
 ASKS = "asks"
 N_VIEW_LINES, N_STATE_LINES = 16, 10
+MAX_VALUE_CHARS = 200
+"""How much of a configured value a plan shows: a server keeps there what a thread was made with."""
 VERDICT_WORDS = {
     "tool_data": "tool data",
     "not_the_cause": "not the cause",
@@ -75,7 +77,8 @@ def plan_lines(plan: Plan, verb: str) -> list[str]:
     lines += [f"  may stop at: {asked} (--resume JSON answers it)" for asked in plan.interrupts]
     if plan.configurable:
         shown = hide_secrets_in(plan.configurable)
-        lines.append("  configurable: " + ", ".join(f"{key}={dumps(value)}" for key, value in shown.items()))
+        values = (f"{key}={cut(dumps(value), MAX_VALUE_CHARS)}" for key, value in shown.items())
+        lines.append("  configurable: " + ", ".join(values))
     masked = ", prompts masked" if plan.masked else ", prompts not masked"
     lines += [f"  graph: {plan.graph}; model: {plan.model}{masked}", f"  isolation: {plan.isolation}"]
     return lines + [f"  warning: {warning}" for warning in plan.warnings]
