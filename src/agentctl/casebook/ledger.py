@@ -26,25 +26,31 @@ RECORDING: Final = "recording"
 
 
 def add_run(case: Case, run: RunReport, *, kind: str, source: Place, now: datetime) -> None:
-    """Adds a run and all of its tool calls.
+    """Adds one run; see `add_runs`."""
+    add_runs(case, [run], kind=kind, source=source, now=now)
+
+
+def add_runs(case: Case, runs: Sequence[RunReport], *, kind: str, source: Place, now: datetime) -> None:
+    """Adds runs and all of their tool calls; they are on the disk when this returns.
 
     Args:
         case: An open case.
-        run: The run, over.
+        runs: The runs, over.
         kind: `replay`, `fork`, ...
-        source: The checkpoint it ran from.
+        source: The checkpoint they ran from.
         now: The clock, UTC.
 
     Raises:
         Refused: the case was closed meanwhile.
     """
-    line = {"at": timestamp(now), "kind": kind, "source": jsonable(source), **_record(run)}
-    calls = [_call_line(call, run.thread, now) for call in run.tool_calls]
+    lines = [{"at": timestamp(now), "kind": kind, "source": jsonable(source), **_record(run)} for run in runs]
+    calls = [_call_line(call, run.thread, now) for run in runs for call in run.tool_calls]
     with locked(case.folder):
         require_open(read_case(case.folder))
         if calls:
             append_lines(case.folder / CALLS, calls)
-        append_lines(case.folder / RUNS, [line])
+        if lines:
+            append_lines(case.folder / RUNS, lines)
 
 
 def add_calls(case: Case, calls: Sequence[ToolCallReport], *, thread: str, now: datetime) -> None:

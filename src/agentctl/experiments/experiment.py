@@ -72,6 +72,7 @@ class DebugStore:
         profile: The name that reaches it.
         schema: Postgres schema of its tables; None takes the search path.
         names: Gives names for threads that are about to be made; None looks for free ones in the store itself.
+        is_scratch: Whether the store is gone when this process ends, so that nothing in it has to reach the disk.
     """
 
     url: str
@@ -79,6 +80,7 @@ class DebugStore:
     profile: str = "debug"
     schema: str | None = None
     names: Callable[[Literal["replay", "fork"], int], tuple[str, ...]] | None = None
+    is_scratch: bool = False
 
     def place(self, thread: str, id: str | None = None) -> Place:
         """A thread of it as a record."""
@@ -182,6 +184,7 @@ def run_jobs(
     from agentctl.sandbox.models.gate import install as gate_models
     from agentctl.stores.copying.clock import ids_after
 
+    debug = experiment.debug
     changes = Changes(experiment.configurable, policy.retold)
     if experiment.models is not None:
         gate_models()
@@ -198,12 +201,12 @@ def run_jobs(
         return copied(experiment.graph, store=memory[job.thread].store) if memory else experiment.graph
 
     for job in jobs:
-        for row in experiment.debug.writer.rows(job.thread, metadata=False)[:1]:
+        for row in debug.writer.rows(job.thread, metadata=False)[:1]:
             ids_after(row.id)
     with sandboxed(experiment.graph):
         all_ended = run_all(
             jobs,
-            open_saver=lambda: open_saver(experiment.debug.url, schema=experiment.debug.schema),
+            open_saver=lambda: open_saver(debug.url, schema=debug.schema, is_scratch=debug.is_scratch),
             graph_for=graph_for,
             desk_for=desk_for,
             limits=experiment.limits,

@@ -109,6 +109,7 @@ def _work(job: Job, asking: Asking) -> Told:
         writer,
         job.debug_profile,
         names=lambda kind, n: tuple(asking.ask(messages.AskNames(kind, n))),
+        is_scratch=True,
     )
     writer.setup()
     with prepared(

@@ -1,6 +1,7 @@
 """What a child's runs left behind, brought into the debug store: whole threads, verified, under the names it was given.
 
-The file is the child's, so it is read as any file of others: nothing is written to it, and no class is built from it.
+The file is the child's, which has ended: it is read as any file of others, nothing is written to it, and no class is
+built from it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from agentctl.errors import Refused, ThreadExists
 from agentctl.records.copies import CopyReport
 from agentctl.stores.base import CopyPlan, Reader, RowPick, Writer
 from agentctl.stores.copying.execute import copy
+from agentctl.stores.sqlite.held import held
 from agentctl.stores.sqlite.reader import SqliteReader
 
 
@@ -29,14 +31,15 @@ def bring_home(scratch: Path, names: Sequence[str], debug: Writer) -> tuple[Copy
     """
     if scratch.is_symlink() or not scratch.is_file():
         return ()
-    reader = SqliteReader(scratch)
-    try:
+    with held(scratch) as file:
+        reader = SqliteReader(scratch, file=file)
         plans = [_whole(reader, name) for name in names]
-        return copy(reader, debug, [plan for plan in plans if plan.picks])
-    except ThreadExists as error:
-        raise Refused(f"{error.message}, made meanwhile by another command", hint="run the experiment again") from error
-    finally:
-        reader.close()
+        try:
+            return copy(reader, debug, [plan for plan in plans if plan.picks])
+        except ThreadExists as error:
+            raise Refused(
+                f"{error.message}, made meanwhile by another command", hint="run the experiment again"
+            ) from error
 
 
 def _whole(reader: Reader, name: str) -> CopyPlan:

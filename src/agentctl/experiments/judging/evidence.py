@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from agentctl.casebook.ledger import add_report, add_run, add_threads, keep_recording
+from agentctl.casebook.ledger import add_report, add_runs, add_threads, keep_recording
 from agentctl.records.cases import Case
 from agentctl.records.copies import Place
 from agentctl.records.runs import RunGroup
@@ -48,6 +48,5 @@ class Evidence:
         """
         keep_recording(self.case, recording.to_json())
         for kind, group in groups:
-            for run in group.runs:
-                add_run(self.case, run, kind=kind, source=source, now=self.now())
+            add_runs(self.case, group.runs, kind=kind, source=source, now=self.now())
         add_report(self.case, verb, document)

@@ -32,7 +32,12 @@ _SQLITE_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name I
 
 @asynccontextmanager
 async def open_saver(
-    url: str, *, schema: str | None = None, env: Mapping[str, str] | None = None, setup: bool = True
+    url: str,
+    *,
+    schema: str | None = None,
+    env: Mapping[str, str] | None = None,
+    setup: bool = True,
+    is_scratch: bool = False,
 ) -> AsyncIterator[BaseCheckpointSaver[str]]:
     """Opens the stock async saver on a SQLite or Postgres store.
 
@@ -41,6 +46,7 @@ async def open_saver(
         schema: Postgres schema of the tables; None takes the search path.
         env: Environment; with LANGGRAPH_AES_KEY in it values are written encrypted, as the application does.
         setup: Whether tables that are missing are made, and older ones brought up to date.
+        is_scratch: Whether a SQLite file need not outlive a crash of the system: commits then wait for no disk.
 
     Raises:
         StoreError: the store is of another kind.
@@ -62,6 +68,8 @@ async def open_saver(
             from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
             async with aiosqlite.connect(target.location, timeout=LOCK_WAIT_S) as connection:
+                if is_scratch:
+                    await connection.execute("PRAGMA synchronous = OFF")
                 sqlite_saver = AsyncSqliteSaver(connection, serde=serde)
                 sqlite_saver.get_next_version = numbers_kept(  # type: ignore[method-assign, assignment]
                     sqlite_saver.get_next_version

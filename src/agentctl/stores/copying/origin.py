@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -81,14 +81,12 @@ class Origin:
 @contextmanager
 def origin_of(reader: Reader) -> Iterator[Origin]:
     """Yields the source that a reader of one moment is open on."""
-    if reader.info.kind == "sqlite":
-        file = SqliteFile(Path(reader.info.url))
-        bottom = uncovered(reader)
-        keys = bottom.keys if isinstance(bottom, SqliteReader) else {}
-        try:
-            yield Origin(reader, file=None if reader.info.masked else file, below=file, keys=keys)
-        finally:
-            file.close()
+    bottom = uncovered(reader)
+    if isinstance(bottom, SqliteReader):
+        yield Origin(reader, file=None if reader.info.masked else bottom.file, below=bottom.file, keys=bottom.keys)
+    elif reader.info.kind == "sqlite":
+        with closing(SqliteFile(Path(reader.info.url))) as file:
+            yield Origin(reader, file=None if reader.info.masked else file, below=file)
     elif reader.info.kind == "postgres" and not reader.info.masked:
         yield _postgres(reader)
     else:

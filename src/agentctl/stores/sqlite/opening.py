@@ -91,6 +91,21 @@ class SqliteFile:
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
+    def at_rest(self) -> str:
+        """Returns the URI of the file, or of a private copy where a writer that was killed left something beside it.
+
+        Raises:
+            StoreError: It is still being written, or cannot be read.
+        """
+        try:
+            way = way_to_open(self.path)
+            path, parameters = self._immutable_or_copied("copy" if way == "read_only" else way, _state(self.path))
+        except _Changed:
+            raise StoreError(f"{self.path} is still being written", hint="run the command again") from None
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        return _uri(path, parameters)
+
     def close(self) -> None:
         """Deletes the temporary copy, where one was needed. Safe to call twice."""
         if self._copy is not None:
@@ -135,19 +150,13 @@ class SqliteFile:
             return self._query(self.path, "mode=ro", work)
 
     def _query(self, path: Path, parameters: str, work: Callable[[sqlite3.Connection], T]) -> T:
-        uri = f"file:{quote(str(path))}?{parameters}"
-        connection = sqlite3.connect(uri, uri=True, timeout=self._busy_timeout_s, isolation_level=None)
+        connection = sqlite3.connect(
+            _uri(path, parameters), uri=True, timeout=self._busy_timeout_s, isolation_level=None
+        )
         with closing(connection):
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
             connection.execute("BEGIN")
-            try:
-                result = work(connection)
-            except sqlite3.OperationalError as error:
-                if getattr(error, "sqlite_errorcode", None) is not None:
-                    raise
-                # Raised by the driver, not by SQLite: text that is not UTF-8. The lenient way is slow on long lists.
-                connection.text_factory = _text
-                result = work(connection)
+            result = done_on(connection, work)
             connection.execute("ROLLBACK")
             return result
 
@@ -171,6 +180,22 @@ class SqliteFile:
 
 class _Changed(Exception):
     """The file changed while it was copied."""
+
+
+def done_on(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Returns `work(connection)`, done again where the file has text that is not UTF-8."""
+    try:
+        return work(connection)
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) is not None:
+            raise
+        # Raised by the driver, not by SQLite: text that is not UTF-8. The lenient way is slow on long lists.
+        connection.text_factory = _text
+        return work(connection)
+
+
+def _uri(path: Path, parameters: str) -> str:
+    return f"file:{quote(str(path))}?{parameters}"
 
 
 def way_to_open(path: Path) -> Way:

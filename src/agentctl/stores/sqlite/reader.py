@@ -94,6 +94,11 @@ class SqliteReader:
         self._whole_bytes = whole_bytes
         self.keys: Mapping[str, ThreadKeys] = {}
 
+    @property
+    def file(self) -> Readable:
+        """What it reads."""
+        return self._file
+
     def heads(self, *, metadata: bool = True) -> Sequence[ThreadHead]:
         """See `Reader.heads`. Counts come from the primary key's index alone."""
         counted = self._file.read(lambda connection: connection.execute(HEADS_QUERY).fetchall())
