@@ -266,7 +266,7 @@ def _require_msgpack(value: object) -> None:
 def _require_text(text: str) -> None:
     if "\x00" in text:
         raise Unholdable("text with a NUL character")
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise Unholdable("text with a lone surrogate")
 
 
