@@ -13,10 +13,13 @@ from collections.abc import Callable
 from typing import Final
 
 from agentctl.records.rows import Large, Stored, WriteRow
-from agentctl.stores.large import Chunks, changed
+from agentctl.stores.large import LARGE_BYTES, Chunks, changed
 from agentctl.stores.postgres.states import Fetch, text_head
 
-_TEXT_CHUNK_BYTES: Final = 16 * 1024 * 1024
+_TEXT_CHUNK_BYTES: Final = 10 * 1024 * 1024
+_CHUNK_BYTES: Final = 5 * 1024 * 1024
+"""Of a chunk there are three while it comes: as the server sent it, as it is given on, and the one before it."""
+_N_CHUNKS: Final = 10
 _BEGINNING_CHARACTERS: Final = 64
 """Of inline text so much is read with its length: what kind of value it is takes no more."""
 _TEXT: Final = "checkpoint #>> ARRAY['channel_values', %s::text]"
@@ -111,7 +114,9 @@ class _Hashed(Chunks):
 
 
 class _Headed:
-    """Bytes with some in front of them, and with their beginning at hand."""
+    """Text of the server with what stands in front of it, and with its beginning at hand."""
+
+    is_sound = True  # of text in its documents the server has seen that it is UTF-8
 
     def __init__(self, head: bytes, beginning: bytes, rest: _Hashed) -> None:
         self._head = head
@@ -156,4 +161,8 @@ def _in_chunks(
     def read(start: int, n_asked: int) -> bytes:
         return told("substring(whole FROM %s FOR %s)", start + 1, n_asked)
 
-    return _Hashed(n_bytes, read, lambda: told("sha256(whole)"), chunk_bytes=chunk_bytes)
+    return _Hashed(n_bytes, read, lambda: told("sha256(whole)"), chunk_bytes=chunk_bytes or _chunk_bytes(n_bytes))
+
+
+def _chunk_bytes(n_bytes: int) -> int:
+    return min(max(n_bytes // _N_CHUNKS, LARGE_BYTES), _CHUNK_BYTES)

@@ -291,6 +291,8 @@ def _with_values_of(channels: Collection[str] | None, value_bytes: int | None) -
     """
     if channels is None and value_bytes is None:
         return "checkpoint, NULL", "", ()
+    if channels is not None and not channels:
+        return "checkpoint - 'channel_values', NULL", "", ()
     asked, parameters = ("TRUE", ()) if channels is None else ("key = ANY(%s)", (list(channels),))
     is_small = (
         f"pg_column_size(checkpoint) <= {_SMALL_DOCUMENT_BYTES}"
