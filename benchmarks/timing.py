@@ -77,10 +77,11 @@ class Processes:
             for name, command in commands.items():
                 if name not in slow or round_ == 0:
                     runs[name].append(self.run_once(command))
-        return {name: _median(timings) for name, timings in runs.items()}
+        return {name: median_of(timings) for name, timings in runs.items()}
 
 
-def _median(timings: Sequence[Timing]) -> Timing:
+def median_of(timings: Sequence[Timing]) -> Timing:
+    """Returns the median of each figure."""
     return Timing(
         statistics.median(timing.seconds for timing in timings),
         statistics.median(timing.peak_mb for timing in timings),

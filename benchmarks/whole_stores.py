@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from benchmarks.measure import N_RUNS, Bench, Case, agentctl, ours_alone, stock
-from benchmarks.stores import KINDS
+from benchmarks.stores import KINDS, Kind
 from benchmarks.table import Goal, Row
+from benchmarks.timing import Timing, median_of
 
 _N_GIGABYTE = 34
 """How many threads of 1,000 checkpoints of `chat`, with their writes, take a gigabyte."""
@@ -48,6 +49,29 @@ def heavy(bench: Bench, case: Case, *, arguments: tuple[str, ...]) -> Row:
     return ours_alone(bench, case, agentctl(*arguments, "--store", store), store)
 
 
+def heavy_copy(bench: Bench, case: Case, *, into: Kind | None) -> Row:
+    """Measures a copy of that thread into a store that is new each time; None for the store itself."""
+    store = bench.stores.place(case.kind, case.alone)
+    bench.stores.write(store, "heavy", "heavy", _ROW_MB // bench.stores.shorter)
+    timings: list[Timing] = []
+    for number in range(N_RUNS + 1):
+        name = f"{case.kind}_copy_{number}".lower()
+        target = store if into is None else bench.stores.place(into, name)
+        words = ("copy", "heavy", "--only", "all", "--store", store, "--to", target, "--as", f"heavy-{number}")
+        timings.append(bench.processes.run_once(agentctl(*words)))
+        if into is not None:
+            bench.stores.drop(into, name)
+    return Row(case.work, case.kind, median_of(timings[1:]), case.goal)
+
+
+_DIRECTIONS: tuple[tuple[str, Kind, Kind | None], ...] = (
+    ("between files", "SQLite", "SQLite"),
+    ("into Postgres", "SQLite", "Postgres"),
+    ("in one Postgres", "Postgres", None),
+    ("between databases", "Postgres", "Postgres"),
+    ("into a file", "Postgres", "SQLite"),
+)
+
 CASES = (
     *(
         Case(
@@ -88,5 +112,9 @@ CASES = (
             ("doctor", ("doctor", "heavy")),
             ("diff", ("diff", "heavy", "heavy@root")),
         )
+    ),
+    *(
+        Case(f"copy {where} beside a row of {_ROW_MB} MB", kind, partial(heavy_copy, into=into), _FLAT, "heavy")
+        for where, kind, into in _DIRECTIONS
     ),
 )

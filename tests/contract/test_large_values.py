@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,12 +17,17 @@ from agentctl.codec.large import HELD_BYTES, abridged, check, digest_of, nothing
 from agentctl.codec.values import unpack
 from agentctl.errors import DecodeError
 from agentctl.records.rows import Large, Stored
+from agentctl.stores.base import CopyPlan, RowPick
+from agentctl.stores.copying import postgres_rows
+from agentctl.stores.copying.execute import copy
 from agentctl.stores.large import LARGE_BYTES, Chunks, values_of
 from agentctl.stores.open import open_reader
+from agentctl.stores.sqlite.writer import SqliteWriter
 from agentctl.testing import run_cli
 from agentctl.upkeep.doctor.shapes import large_shapes, shapes_of
 from agentctl.upkeep.doctor.unordered import unordered_digest
 from tests.contract.test_large_states import N_BYTES, write_large
+from tests.support.postgres import new_database
 
 CALL = {"name": "look", "args": {"q": "x"}, "id": "c1"}
 
@@ -71,6 +77,57 @@ def test_a_copy_between_files_moves_a_large_value_in_parts(
     query = "SELECT checkpoint_id, type, checkpoint, typeof(metadata) FROM checkpoints ORDER BY 1"
     with closing(sqlite3.connect(large_file)) as one, closing(sqlite3.connect(target)) as other:
         assert one.execute(query).fetchall() == other.execute(query).fetchall()
+
+
+def test_copies_between_databases_and_into_a_file_move_a_large_value_in_parts(
+    large_file: str, tmp_path: Path, postgres_url: str, longest_read: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_rows, "_CHUNK_BYTES", LARGE_BYTES)
+    target = str(tmp_path / "copy.sqlite")
+    with new_database(postgres_url) as one, new_database(postgres_url) as other:
+        for source, to in ((large_file, one), (one, other), (other, target)):
+            longest_read.clear()
+            result = run_cli("copy", "large", "--only", "all", "--store", source, "--to", to, "--as", "large")
+
+            assert result.code == 0, result.err
+            assert sum(longest_read) > N_BYTES
+            assert max(longest_read) <= LARGE_BYTES or to == one  # text that is inline in Postgres is held on its way
+    with closing(open_reader(large_file)) as original, closing(open_reader(target)) as copied:
+        ids = [row.id for row in original.rows("large")]
+        for expected, found in zip(original.stored("large", "", ids), copied.stored("large", "", ids), strict=True):
+            assert dict(expected.values) == dict(found.values)
+
+
+def test_copies_of_the_same_large_rows_are_each_marked_as_they_are_inserted(
+    large_file: str, tmp_path: Path, longest_read: list[int]
+) -> None:
+    with closing(open_reader(large_file)) as reader, closing(SqliteWriter(tmp_path / "copies.sqlite")) as writer:
+        picks = tuple(RowPick("", row.id) for row in reader.rows("large"))
+        plans = [CopyPlan("large", name, picks, provenance={f"agentctl_{name}": "yes"}) for name in ("one", "two")]
+        copy(reader, writer, plans)
+        newest, *older = reader.rows("large")
+
+        assert max(longest_read) <= LARGE_BYTES < N_BYTES < sum(longest_read)
+        for name in ("one", "two"):
+            marked, *others = writer.rows(name)
+            assert marked.metadata == {**newest.metadata, f"agentctl_{name}": "yes"}
+            assert [row.metadata for row in others] == [row.metadata for row in older]
+            assert dict(next(iter(writer.stored(name, "", [newest.id]))).values) == dict(
+                next(iter(reader.stored("large", "", [newest.id]))).values
+            )
+
+
+def test_metadata_that_cannot_be_read_stays_as_it_is_in_a_copy(large_file: str, tmp_path: Path) -> None:
+    damaged, target = str(tmp_path / "damaged.sqlite"), str(tmp_path / "copy.sqlite")
+    shutil.copyfile(large_file, damaged)
+    with closing(sqlite3.connect(damaged)) as connection, connection:
+        connection.execute("UPDATE checkpoints SET metadata = CAST('{no JSON' AS BLOB)")
+
+    result = run_cli("copy", "large", "--only", "all", "--to", target, "--store", damaged)
+
+    assert result.code == 0, result.err
+    with closing(sqlite3.connect(target)) as connection:
+        assert set(connection.execute("SELECT metadata FROM checkpoints")) == {(b"{no JSON",)}
 
 
 def test_a_value_in_parts_is_the_value_read_whole(large_file: str, fresh_postgres_url: str) -> None:

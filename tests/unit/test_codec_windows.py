@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentctl.codec.packed import split_map
-from agentctl.codec.windows import value_spans
+from agentctl.codec.windows import Joined, value_spans
 from agentctl.errors import DecodeError
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary()
@@ -55,3 +55,15 @@ def test_a_long_value_is_stepped_over_unread(n_bytes: int, form: type) -> None:
 def test_what_is_not_one_whole_map_is_a_decode_error(data: bytes) -> None:
     with pytest.raises(DecodeError):
         value_spans(data, window_bytes=20)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.binary(max_size=6), max_size=5), st.integers(0, 12), st.integers(0, 12))
+def test_bytes_that_lie_in_several_places_are_sliced_as_if_they_lay_in_one(
+    parts: list[bytes], start: int, n_bytes: int
+) -> None:
+    joined, whole = Joined(parts), b"".join(parts)
+
+    assert len(joined) == len(whole)
+    assert joined[:] == whole
+    assert joined[start : start + n_bytes] == whole[start : start + n_bytes]

@@ -6,12 +6,15 @@ and no object per value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from typing import TypeVar
 
 import msgpack  # type: ignore[import-untyped]
 
 from agentctl.errors import DecodeError
+
+P = TypeVar("P")
 
 
 def split_map(data: bytes) -> dict[str, bytes]:
@@ -40,12 +43,16 @@ def split_map(data: bytes) -> dict[str, bytes]:
 
 def join_map(slices: Mapping[str, bytes]) -> bytes:
     """Returns one packed map of values that are packed already."""
+    return b"".join(map_parts(slices))
+
+
+def map_parts(slices: Mapping[str, P]) -> Iterator[bytes | P]:
+    """Yields what one packed map of values that are packed already is made of."""
     packer = msgpack.Packer()
-    parts = [packer.pack_map_header(len(slices))]
+    yield packer.pack_map_header(len(slices))
     for key, value in slices.items():
-        parts.append(packer.pack(key))
-        parts.append(value)
-    return b"".join(parts)
+        yield packer.pack(key)
+        yield value
 
 
 def last_items(data: bytes, count: int) -> tuple[int, list[bytes]]:

@@ -5,8 +5,9 @@ Source: the first bytes of packed values, github.com/msgpack/msgpack/blob/master
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
@@ -61,6 +62,29 @@ class Span:
     def __getitem__(self, part: slice, /) -> bytes:
         start, stop, _ = part.indices(len(self))
         return self._source[self._start + start : self._start + stop]
+
+
+class Joined:
+    """Bytes that lie in several places, one after another; they are read when they are sliced."""
+
+    __slots__ = ("_ends", "_parts")
+
+    def __init__(self, parts: Iterable[Sliceable]) -> None:
+        self._parts = tuple(parts)
+        self._ends = tuple(accumulate(map(len, self._parts)))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, part: slice, /) -> bytes:
+        start, stop, _ = part.indices(len(self))
+        found: list[bytes] = []
+        for number in range(bisect_right(self._ends, start), len(self._parts)):
+            begin = self._ends[number] - len(self._parts[number])
+            if begin >= stop:
+                break
+            found.append(self._parts[number][max(start - begin, 0) : stop - begin])
+        return found[0] if len(found) == 1 else b"".join(found)
 
 
 class Run(NamedTuple):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final, Protocol, runtime_checkable
 
 from agentctl.errors import StoreError
-from agentctl.records.rows import Large, Stored, StoredCheckpoint, WriteRow
+from agentctl.records.rows import Large, Sliceable, Stored, StoredCheckpoint, WriteRow
 from agentctl.stores.base import Reader
 
 LARGE_BYTES: Final = 1024 * 1024
@@ -98,6 +98,13 @@ class Chunks:
             if len(self._held) != max(wanted, 0):
                 raise changed()
         return self._held[start - self._start : stop - self._start]
+
+
+def chunks_of(data: Sliceable) -> Chunks | bytes:
+    """Returns bytes as a row is given them: large ones in chunks."""
+    if isinstance(data, bytes | Chunks):
+        return data
+    return Chunks(len(data), lambda start, n_bytes: data[start : start + n_bytes], chunk_bytes=LARGE_BYTES)
 
 
 def changed() -> StoreError:

@@ -20,13 +20,17 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 import ormsgpack
 
-from agentctl.codec.packed import join_map
-from agentctl.records.rows import Stored, StoredCheckpoint
+from agentctl.codec.large import whole
+from agentctl.codec.packed import join_map, map_parts
+from agentctl.codec.windows import Joined, Span
+from agentctl.records.rows import Large, Sliceable, Stored, StoredCheckpoint
 from agentctl.stores.bookkeeping import json_value
 
+T = TypeVar("T")
 Scalar = str | int | float | bool | None
 
 EXT_DELTA_SNAPSHOT = 7
@@ -38,6 +42,7 @@ _INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
 _SENDS_IN_CHECKPOINT_FORMAT = 4
 _N_EXT_HEADER_BYTES = {0xC7: 2, 0xC8: 3, 0xC9: 5, 0xD4: 1, 0xD5: 1, 0xD6: 1, 0xD7: 1, 0xD8: 1}
 _N_BIN_HEADER_BYTES = {0xC4: 2, 0xC5: 3, 0xC6: 5}
+_LONG_BYTES = b"\xc6"
 
 
 class Unholdable(ValueError):
@@ -49,24 +54,28 @@ class Document:
     """A checkpoint as Postgres keeps it: `body` for the JSONB column, `blobs` by channel, versions as text."""
 
     body: Mapping[str, object]
-    blobs: Mapping[str, Stored]
+    blobs: Mapping[str, Stored | Large]
     versions: Mapping[str, str]
 
 
-def to_document(checkpoint: StoredCheckpoint) -> Document:
+def to_document(checkpoint: StoredCheckpoint, values: Mapping[str, Stored | Large] | None = None) -> Document:
     """Returns a checkpoint as the Postgres saver would have written it.
+
+    Args:
+        checkpoint: It.
+        values: All its values, where it was read without large ones; None for those that it holds.
 
     Raises:
         Unholdable: Prefixed with the channel where one value is at fault.
     """
     _require_readable(checkpoint)
     inline: dict[str, object] = {}
-    blobs: dict[str, Stored] = {}
-    for channel, stored in checkpoint.values.items():
+    blobs: dict[str, Stored | Large] = {}
+    for channel, stored in (checkpoint.values if values is None else values).items():
         try:
             _require_text(channel)
             value = _inline_or_blob(stored)
-            if isinstance(value, Stored):
+            if not isinstance(value, _Inline):
                 if channel not in checkpoint.channel_versions:
                     raise Unholdable("value without a version, so there is no key for its blob row")
                 blobs[channel] = value
@@ -83,21 +92,30 @@ def to_document(checkpoint: StoredCheckpoint) -> Document:
     return Document(body, blobs, versions)
 
 
-def to_state(checkpoint: StoredCheckpoint) -> Stored:
+def to_state(checkpoint: StoredCheckpoint, values: Mapping[str, Stored | Large] | None = None) -> Stored | Large:
     """Returns a checkpoint as the one value that a SQLite saver would have written: that of Python, or of LangGraph.js.
+
+    Args:
+        checkpoint: It.
+        values: All its values, where it was read without large ones; None for those that it holds.
 
     Raises:
         Unholdable: Prefixed with the channel where one value is at fault.
     """
     _require_readable(checkpoint)
-    values = {channel: stored for channel, stored in checkpoint.values.items() if stored.type != "empty"}
-    if any(stored.type == "json" and not _is_plain_json(stored.data) for stored in values.values()):
-        return _json_state(checkpoint, values)
+    given = checkpoint.values if values is None else values
+    present = {channel: stored for channel, stored in given.items() if stored.type != "empty"}
+    if any(stored.type == "json" and not _is_plain_json(whole(stored).data) for stored in present.values()):
+        return _json_state(checkpoint, present)
     packed = {name: ormsgpack.packb(value) for name, value in _bookkeeping(checkpoint).items()}
-    return Stored("msgpack", join_map({**packed, "channel_values": join_map(dict(_each(values, _slice)))}))
+    slices = dict(_each(present, packed_form))
+    if all(isinstance(value, bytes) for value in slices.values()):
+        held = cast(Mapping[str, bytes], slices)
+        return Stored("msgpack", join_map({**packed, "channel_values": join_map(held)}))
+    return Large("msgpack", Joined(map_parts({**packed, "channel_values": Joined(map_parts(slices))})))
 
 
-def _json_state(checkpoint: StoredCheckpoint, values: Mapping[str, Stored]) -> Stored:
+def _json_state(checkpoint: StoredCheckpoint, values: Mapping[str, Stored | Large]) -> Stored:
     held = {channel: json.loads(text) for channel, text in _each(values, _json_text)}
     return json_value({**_bookkeeping(checkpoint), "channel_values": held})
 
@@ -116,7 +134,7 @@ def _bookkeeping(checkpoint: StoredCheckpoint) -> dict[str, object]:
     }
 
 
-def _each(values: Mapping[str, Stored], convert: Callable[[Stored], bytes]) -> Iterator[tuple[str, bytes]]:
+def _each(values: Mapping[str, Stored | Large], convert: Callable[[Stored | Large], T]) -> Iterator[tuple[str, T]]:
     for channel, stored in values.items():
         try:
             yield channel, convert(stored)
@@ -124,14 +142,15 @@ def _each(values: Mapping[str, Stored], convert: Callable[[Stored], bytes]) -> I
             raise Unholdable(f"channel {channel}: {reason}") from None
 
 
-def is_delta_snapshot(stored: Stored) -> bool:
+def is_delta_snapshot(stored: Stored | Large) -> bool:
     """Tells whether a value is the snapshot of a delta channel."""
+    head = stored.data[: len(_JSON_SNAPSHOT)]
     if stored.type == "json":
-        return stored.data.startswith(_JSON_SNAPSHOT)
-    if stored.type != "msgpack" or not stored.data:
+        return head == _JSON_SNAPSHOT
+    if stored.type != "msgpack" or not head:
         return False
-    at = _N_EXT_HEADER_BYTES.get(stored.data[0])
-    return at is not None and len(stored.data) > at and stored.data[at] == EXT_DELTA_SNAPSHOT
+    at = _N_EXT_HEADER_BYTES.get(head[0])
+    return at is not None and len(head) > at and head[at] == EXT_DELTA_SNAPSHOT
 
 
 def require_json(value: object, path: str = "") -> None:
@@ -157,15 +176,18 @@ class _Inline:
     value: Scalar
 
 
-def _inline_or_blob(stored: Stored) -> _Inline | Stored:
+def _inline_or_blob(stored: Stored | Large) -> _Inline | Stored | Large:
     if stored.type == "null":
         return _Inline(None)
     if stored.type != "msgpack":
         return stored
-    head = stored.data[0]
+    head = stored.data[:1][0]
     if head in _N_BIN_HEADER_BYTES:
-        return Stored("bytes", stored.data[_N_BIN_HEADER_BYTES[head] :])
-    return _Inline(_unpack_scalar(stored.data)) if _is_scalar(head) else stored
+        n_head = _N_BIN_HEADER_BYTES[head]
+        if isinstance(stored, Large):
+            return Large("bytes", Span(stored.data, n_head, len(stored.data)))
+        return Stored("bytes", stored.data[n_head:])
+    return _Inline(_unpack_scalar(whole(stored).data)) if _is_scalar(head) else stored
 
 
 def _is_scalar(head: int) -> bool:
@@ -189,15 +211,22 @@ def _unpack_scalar(data: bytes) -> Scalar:
     raise Unholdable(f"unexpected {type(value).__name__}")
 
 
-def _slice(stored: Stored) -> bytes:
+def packed_form(stored: Stored | Large) -> Sliceable:
+    """Returns the packed value that SQLite keeps for one; of a large value that is not JSON as it lies there.
+
+    Raises:
+        Unholdable: It has none that reads back equal.
+    """
     if stored.type == "msgpack":
         return stored.data
     if stored.type == "null":
         return ormsgpack.packb(None)
     if stored.type == "bytes":
+        if isinstance(stored, Large):
+            return Joined([_LONG_BYTES + len(stored.data).to_bytes(4, "big"), stored.data])
         return ormsgpack.packb(stored.data)
     if stored.type == "json":
-        value = _json_of(stored)
+        value = _json_of(whole(stored))
         _require_msgpack(value)
         try:
             return ormsgpack.packb(value)
@@ -208,8 +237,9 @@ def _slice(stored: Stored) -> bytes:
     raise Unholdable(f"value of type {stored.type}, which has no msgpack form that reads back equal")
 
 
-def _json_text(stored: Stored) -> bytes:
+def _json_text(value_in_store: Stored | Large) -> bytes:
     """Returns the JSON of a value that stands among others which only JSON holds."""
+    stored = whole(value_in_store)
     if stored.type == "json":
         _json_of(stored)
         return stored.data

@@ -16,7 +16,7 @@ from agentctl.records.copies import MASKED, CopyReport, Place
 from agentctl.records.rows import Stored
 from agentctl.stores.base import CopyPlan, Reader, RowPick, Writer
 from agentctl.stores.copying import preflight, verify
-from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
+from agentctl.stores.copying.converted_rows import lean_writes, picked_in_parts
 from agentctl.stores.copying.handed import HandsOver
 from agentctl.stores.copying.marks import marks_of, newest_root
 from agentctl.stores.copying.origin import Origin, origin_of
@@ -200,15 +200,15 @@ def _estimate(reader: Reader, writer: Writer, plan: CopyPlan) -> CopyReport:
     """Counts what would be written, by reading it."""
     n_checkpoints = n_bytes = 0
     blobs: set[tuple[str, str, object]] = set()
-    for checkpoint in picked_checkpoints(reader, plan.thread, plan.picks):
+    for checkpoint, values in picked_in_parts(reader, plan.thread, plan.picks):
         n_checkpoints += 1
-        for channel, value in checkpoint.values.items():
+        for channel, value in values.items():
             key = (checkpoint.row.ns, channel, checkpoint.channel_versions.get(channel))
             if key not in blobs or writer.info.kind == "sqlite":
                 n_bytes += len(value.data)
             blobs.add(key)
     n_writes = 0
-    for write in picked_writes(reader, plan.thread, plan.picks):
+    for write in lean_writes(reader, plan.thread, plan.picks):
         n_writes += 1
         n_bytes += write.n_bytes
     n_blobs = 0 if writer.info.kind == "sqlite" else len(blobs)

@@ -10,13 +10,21 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Any
 
+from agentctl.codec.large import whole
 from agentctl.errors import StoreError
-from agentctl.records.rows import Stored, StoredCheckpoint, WriteRow
+from agentctl.records.rows import Large, Stored, StoredCheckpoint, WriteRow
 from agentctl.stores.base import Reader, RowPick
 from agentctl.stores.copying import sqlite_rows
 from agentctl.stores.copying.compare import same_value
-from agentctl.stores.copying.convert import is_delta_snapshot
-from agentctl.stores.copying.converted_rows import opened, picked_checkpoints, picked_writes
+from agentctl.stores.copying.convert import Unholdable, is_delta_snapshot, packed_form
+from agentctl.stores.copying.converted_rows import (
+    Picked,
+    lean_writes,
+    opened,
+    picked_in_parts,
+    sha256_of,
+    written,
+)
 from agentctl.stores.copying.marks import Mark, marked
 from agentctl.stores.sqlite.keys import ThreadKeys
 from agentctl.stores.sqlite.opening import Readable
@@ -100,16 +108,21 @@ def same_values(
     Raises:
         StoreError: A row is missing or differs; the message names it.
     """
-    checkpoints = zip_longest(picked_checkpoints(reader, thread, picks), picked_checkpoints(copy, as_thread, picks))
+    checkpoints = zip_longest(picked_in_parts(reader, thread, picks), picked_in_parts(copy, as_thread, picks))
     for expected, found in checkpoints:
         if expected is None or found is None:
-            raise _differs(as_thread, f"checkpoint {(expected or found).row.id}")
+            raise _differs(as_thread, f"checkpoint {(expected or found).checkpoint.row.id}")
         what = _difference(_with_mark(opened(expected), mark), opened(found))
         if what is not None:
-            raise _differs(as_thread, f"{what} of checkpoint {expected.row.id}")
-    writes = zip_longest(picked_writes(reader, thread, picks), picked_writes(copy, as_thread, picks))
+            raise _differs(as_thread, f"{what} of checkpoint {expected.checkpoint.row.id}")
+    writes = zip_longest(lean_writes(reader, thread, picks), lean_writes(copy, as_thread, picks))
     for wrote, copied in writes:
-        if wrote is None or copied is None or _write(wrote) != _write(copied):
+        if (
+            wrote is None
+            or copied is None
+            or _key(wrote) != _key(copied)
+            or not _is_equal(written(reader, thread, wrote), written(copy, as_thread, copied))
+        ):
             one = wrote or copied
             raise _differs(as_thread, f"write {one.idx} of task {one.task_id} on checkpoint {one.checkpoint_id}")
 
@@ -127,15 +140,16 @@ def all_present(picks: Sequence[RowPick], found: Iterable[tuple[str, str]], as_t
         raise _differs(as_thread, f"checkpoint {min(missing)[1]}")
 
 
-def _with_mark(checkpoint: StoredCheckpoint, mark: Mark | None) -> StoredCheckpoint:
-    row = checkpoint.row
+def _with_mark(found: Picked, mark: Mark | None) -> Picked:
+    row = found.checkpoint.row
     if mark is None or row.ns != "" or row.id != mark.id:
-        return checkpoint
-    return replace(checkpoint, row=row._replace(metadata=mark.metadata))
+        return found
+    return found._replace(checkpoint=replace(found.checkpoint, row=row._replace(metadata=mark.metadata)))
 
 
-def _difference(expected: StoredCheckpoint, found: StoredCheckpoint) -> str | None:
+def _difference(one: Picked, other: Picked) -> str | None:
     """Returns the name of what differs between two checkpoints, or None."""
+    expected, found = one.checkpoint, other.checkpoint
     for name, first, second in (
         ("parent", expected.row.parent, found.row.parent),
         ("metadata", expected.row.metadata, found.row.metadata),
@@ -147,17 +161,33 @@ def _difference(expected: StoredCheckpoint, found: StoredCheckpoint) -> str | No
     ):
         if first != second:
             return name
-    expected_values, found_values = _present(expected.values), _present(found.values)
+    expected_values, found_values = _present(one.values), _present(other.values)
     for channel in expected_values.keys() ^ found_values.keys():
         if channel in expected_values or not _may_gain(channel, expected, found_values[channel]):
             return f"channel {channel}"
     for channel, value in expected_values.items():
-        if not same_value(value, found_values[channel]):
+        if not _is_same(value, found_values[channel]):
             return f"channel {channel}"
     return None
 
 
-def _may_gain(channel: str, expected: StoredCheckpoint, found: Stored) -> bool:
+def _is_same(first: Stored | Large, second: Stored | Large) -> bool:
+    """Tells whether two values read back equal; of large ones, that are packed the same, without holding them."""
+    if isinstance(first, Large) and isinstance(second, Large):
+        try:
+            if sha256_of(packed_form(first)) == sha256_of(packed_form(second)):
+                return True
+        except Unholdable:
+            return _is_equal(first, second)
+    return same_value(whole(first), whole(second))
+
+
+def _is_equal(first: Stored | Large, second: Stored | Large) -> bool:
+    """Tells whether two values are the same byte for byte."""
+    return first.type == second.type and sha256_of(first.data) == sha256_of(second.data)
+
+
+def _may_gain(channel: str, expected: StoredCheckpoint, found: Stored | Large) -> bool:
     """Tells whether a checkpoint may read back with a value that its source row does not hold.
 
     Postgres finds the snapshot of a delta channel by its version, so also from later checkpoints of the same version.
@@ -165,22 +195,12 @@ def _may_gain(channel: str, expected: StoredCheckpoint, found: Stored) -> bool:
     return is_delta_snapshot(found) and channel in expected.channel_versions
 
 
-def _present(values: Mapping[str, Stored]) -> dict[str, Stored]:
+def _present(values: Mapping[str, Stored | Large]) -> dict[str, Stored | Large]:
     return {channel: value for channel, value in values.items() if value.type != "empty"}
 
 
-def _write(write: WriteRow) -> tuple[object, ...]:
-    value = write.value or Stored("null", b"")
-    return (
-        write.ns,
-        write.checkpoint_id,
-        write.task_id,
-        write.task_path or "",
-        write.idx,
-        write.channel,
-        value.type,
-        value.data,
-    )
+def _key(write: WriteRow) -> tuple[object, ...]:
+    return write.ns, write.checkpoint_id, write.task_id, write.task_path or "", write.idx, write.channel
 
 
 def _differs(as_thread: str, what: str) -> StoreError:
