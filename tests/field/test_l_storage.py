@@ -391,11 +391,13 @@ def test_l17_what_a_sweeper_of_rows_leaves_is_found_and_prune_leaves_none_of_it(
     clone(shop.rows.url, "l17", "l17-swept")
     shop.rows.delete("l17-swept", shop.rows.ids("l17-swept")[4])
     swept = shop("doctor", "l17-swept", "--json")
-    shop("prune", "l17", "--keep-turns", "1", "--keep-branchable", "--apply")
+    for thread in ("l17", "l17-swept"):
+        shop("prune", thread, "--keep-turns", "1", "--keep-branchable", "--apply")
 
     assert swept.code == 1
     assert {"parent_missing", "writes_orphaned"} <= {item["code"] for item in swept.json["items"]}
     assert shop("doctor", "l17", "--json").json["n_faults"] == 0
+    assert "writes_orphaned" not in {item["code"] for item in shop("doctor", "l17-swept", "--json").json["items"]}
 
 
 def test_l18_a_thread_that_is_gone_since_it_was_listed_does_not_stop_the_others(
