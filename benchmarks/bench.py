@@ -75,7 +75,10 @@ def _compile() -> None:
 def _measured(cases: list[Case], bench: Bench) -> Iterator[Row]:
     for number, case in enumerate(cases):
         whole = bench.stores.shorter == 1
-        yield case.measure(bench, case if whole else replace(case, goal=NO_GOAL))
+        began = time.monotonic()
+        row = case.measure(bench, case if whole else replace(case, goal=NO_GOAL))
+        print(f"{time.monotonic() - began:.0f} s with its data: {case}", file=sys.stderr)
+        yield row
         if case.alone and all((other.kind, other.alone) != (case.kind, case.alone) for other in cases[number + 1 :]):
             bench.stores.drop(case.kind, case.alone)
 

@@ -28,7 +28,14 @@ def _measure(bench: Bench, case: Case) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         n_turns = bench.stores.length(_N_TURNS)
         command = [sys.executable, "-m", "benchmarks.beside", store, f"{folder}/copies.sqlite", str(n_turns)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            command,
+            check=True,
+            capture_output=True,
+            text=True,
+            env=dict(bench.processes.env),
+            cwd=bench.processes.cwd,
+        )
     told = json.loads(done.stdout)
     beside, alone = told["beside_ms"], told["alone_ms"]
     return Row(

@@ -11,6 +11,8 @@ from benchmarks.stores import KINDS, N_SMALL
 from benchmarks.table import Goal, Row
 
 _LONG = 20_000
+_RUN = 1000
+"""Longest thread of `chat` that is made by running the graph: all of its later rows are alike."""
 _HISTORIES = (
     ("chat", 1000, Goal(faster=5, faster_beyond=30)),
     ("chat", 5000, Goal(faster=15, faster_beyond=30)),
@@ -32,7 +34,7 @@ def start_up(bench: Bench, case: Case, *, arguments: tuple[str, ...]) -> Row:
 def history(bench: Bench, case: Case, *, kind: str, length: int) -> Row:
     """Compares a whole history with `get_state_history`."""
     store = shared(bench, case)
-    thread = bench.stores.thread(store, kind, length)
+    thread = _thread_of(bench, store, kind, length)
     reference = stock(store, kind, thread)
     timings = bench.processes.alternate(
         {
@@ -63,13 +65,15 @@ def history(bench: Bench, case: Case, *, kind: str, length: int) -> Row:
 def long_history(bench: Bench, case: Case, *, form: tuple[str, ...]) -> Row:
     """Measures the memory of a long history."""
     store = shared(bench, case)
-    return ours_alone(bench, case, agentctl("history", _thread_of(bench, store, _LONG), *form, "--store", store), store)
+    return ours_alone(
+        bench, case, agentctl("history", _thread_of(bench, store, "chat", _LONG), *form, "--store", store), store
+    )
 
 
 def page(bench: Bench, case: Case, *, length: int) -> Row:
     """Compares the newest 50 of a long thread with the whole of a short one."""
     store = shared(bench, case)
-    ours = agentctl("history", _thread_of(bench, store, length), "--limit", "50", "--store", store)
+    ours = agentctl("history", _thread_of(bench, store, "chat", length), "--limit", "50", "--store", store)
     timings = bench.processes.alternate({"ours": ours, "theirs": small_history(store)}, N_RUNS)
     return Row(case.work, case.kind, timings["ours"], case.goal, f"history of {N_SMALL}", timings["theirs"])
 
@@ -77,7 +81,7 @@ def page(bench: Bench, case: Case, *, length: int) -> Row:
 def show(bench: Bench, case: Case) -> Row:
     """Compares the oldest checkpoint but 50 of a long thread with `get_state` by its id."""
     store = shared(bench, case)
-    thread = bench.stores.thread(store, "chat", 5000)
+    thread = _thread_of(bench, store, "chat", 5000)
     newest = agentctl("history", thread, "--limit", "50", "--store", store)
     listed = subprocess.run(newest, check=True, capture_output=True, text=True, env=dict(bench.processes.env)).stdout
     checkpoint_id = listed.splitlines()[-1].partition("\t")[0]
@@ -96,13 +100,13 @@ def diff(bench: Bench, case: Case, *, length: int) -> Row:
     return ours_alone(bench, case, agentctl("diff", f"{thread}@{left}", f"{thread}@{right}", "--store", store), store)
 
 
-def _thread_of(bench: Bench, store: str, length: int) -> str:
-    """Returns a thread of `chat` of a length; a very long one is made of the rows of a shorter one."""
-    if length <= 5000:
-        return bench.stores.thread(store, "chat", length)
-    source = bench.stores.thread(store, "chat", 5000)
-    bench.stores.write(store, "lengthen", source, f"chat-{length}", length // 5000)
-    return f"chat-{length}"
+def _thread_of(bench: Bench, store: str, kind: str, length: int) -> str:
+    """Returns a thread of a kind and length; a long one of `chat` is made of the rows of a shorter one."""
+    if kind != "chat" or length <= _RUN:
+        return bench.stores.thread(store, kind, length)
+    source = bench.stores.thread(store, kind, _RUN)
+    bench.stores.write(store, "lengthen", source, f"{kind}-{length}", length // _RUN)
+    return f"{kind}-{length}"
 
 
 CASES = (

@@ -119,6 +119,9 @@ def lengthen(store: str, source: str, thread: str, times: int) -> None:
         _lengthen_in_file(store, source, thread, times)
 
 
+_APART = 16
+"""How much later each turn is, in steps of the first 32 bits of an id: 27 s each, so more than a thread takes."""
+
 _LATER = "lpad(to_hex(('x' || left({0}, 8))::bit(32)::int + %(turn)s), 8, '0') || substr({0}, 9)"
 
 
@@ -134,7 +137,7 @@ def _lengthen_in_postgres(url: str, source: str, thread: str, times: int) -> Non
             (thread, source),
         )
         for turn in range(times):
-            given = {"thread": thread, "source": source, "turn": turn}
+            given = {"thread": thread, "source": source, "turn": turn * _APART}
             connection.execute(
                 f"INSERT INTO checkpoints (thread_id, {columns['checkpoints']}) SELECT %(thread)s, checkpoint_ns,"
                 f" {later}, coalesce({later_parent}, (SELECT max(checkpoint_id) FROM checkpoints"
@@ -156,7 +159,7 @@ def _lengthen_in_file(path: str, source: str, thread: str, times: int) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         tip: str | None = None
         for turn in range(times):
-            connection.create_function("later", 1, partial(_later, turn=turn))
+            connection.create_function("later", 1, partial(_later, turn=turn * _APART))
             connection.execute(
                 "INSERT INTO checkpoints SELECT ?, checkpoint_ns, later(checkpoint_id),"
                 " coalesce(later(parent_checkpoint_id), ?), type, checkpoint, metadata"

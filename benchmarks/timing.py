@@ -14,6 +14,9 @@ from typing import Literal
 Clock = Literal["wall", "cpu"]
 """`cpu` is user plus system time of the process, for machines that do other work meanwhile."""
 
+SLOW_S = 20.0
+"""A command that takes longer is run once more at most: warmth of files and caches is nothing beside it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -67,15 +70,17 @@ class Processes:
     ) -> dict[str, Timing]:
         """Runs every command once uncounted, then all in turn `n_runs` times; returns medians by name.
 
-        Those named in `slow` run once in all: the warming of files and caches is nothing beside what they take.
+        Those named in `slow` run once in all. Another that turns out to take longer than `SLOW_S` uncounted counts with
+        one run more: the warming of files and caches is nothing beside what they take.
         """
         runs: dict[str, list[Timing]] = {name: [] for name in commands}
+        once = set(slow)
         for name, command in commands.items():
-            if name not in slow:
-                self.run_once(command)
+            if name not in slow and self.run_once(command).seconds > SLOW_S:
+                once.add(name)
         for round_ in range(n_runs):
             for name, command in commands.items():
-                if name not in slow or round_ == 0:
+                if name not in once or round_ == 0:
                     runs[name].append(self.run_once(command))
         return {name: median_of(timings) for name, timings in runs.items()}
 
