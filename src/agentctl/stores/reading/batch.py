@@ -99,14 +99,14 @@ class Batch:
         return True in went_on
 
     def _waiting_at(self, row: CheckpointRow) -> Waiting:
-        """Returns the triggers that wait at a checkpoint, as far as its lineage was read."""
-        chain: list[CheckpointRow] = []
+        """Returns the triggers that wait at a checkpoint, as far as its lineage was read; parents may lead back."""
+        chain: dict[str, CheckpointRow] = {}
         at: CheckpointRow | None = row
-        while at is not None and at.id not in self._waiting:
-            chain.append(at)
+        while at is not None and at.id not in self._waiting and at.id not in chain:
+            chain[at.id] = at
             at = self.parent(at)
-        waiting = self._waiting[at.id] if at is not None else Waiting()
-        for step in reversed(chain):
+        waiting = self._waiting.get(at.id, Waiting(certain=False)) if at is not None else Waiting()
+        for step in reversed(chain.values()):
             if self._sources[step.id] != "input" and not self._is_cut_off(step):
                 made_by = self.makers(step)
                 waiting = waiting.after(made_by) if made_by is not None else Waiting(certain=False)
