@@ -161,6 +161,53 @@ def test_the_writes_of_one_of_two_parallel_nodes_are_missed(rows: Rows) -> None:
     assert only(found, "writes_missing").cause.startswith("left ran from ")
 
 
+def test_a_lost_write_of_a_sent_task_and_lost_sends_are_missed(rows: Rows) -> None:
+    for thread in ("sent", "sending"):
+        rows.run("fan out", thread)
+    (at, task) = rows.sql(
+        "SELECT checkpoint_id, task_id FROM {writes} WHERE thread_id = 'sent' AND task_path LIKE ? ORDER BY 2",
+        "~__pregel_push%",
+    )[0]
+    rows.sql("DELETE FROM {writes} WHERE thread_id = 'sent' AND task_id = ?", task)
+    rows.sql("DELETE FROM {writes} WHERE thread_id = 'sending' AND channel = '__pregel_tasks'")
+    sent, sending = (only(examine(rows, thread), "writes_missing") for thread in ("sent", "sending"))
+
+    assert sent.checkpoint == at
+    assert sent.cause.startswith("1 of 3 tasks that were sent ran from")
+    assert sending.cause.startswith("the step changed the Sends, and no stored write")
+
+
+def test_parents_that_lead_back_are_wrong(rows: Rows) -> None:
+    rows.run("linear", "looped")
+    _, _, third, *_, last = rows.ids("looped")
+    rows.sql(
+        "UPDATE checkpoints SET parent_checkpoint_id = ? WHERE thread_id = 'looped' AND checkpoint_id = ?", last, third
+    )
+    found = examine(rows, "looped")
+
+    assert codes(found, "fault") == {"parent_wrong", "head_superseded"}
+    assert {fault.checkpoint for fault in found.faults if fault.severity == "fault"} >= {third}
+
+
+def test_a_delta_channel_of_a_checkpoint_that_lost_its_parent_is_broken(rows: Rows) -> None:
+    rows.run("delta", "unrooted")
+    id = rows.ids("unrooted")[2]
+    rows.sql(
+        "UPDATE checkpoints SET parent_checkpoint_id = NULL WHERE thread_id = 'unrooted' AND checkpoint_id = ?", id
+    )
+
+    assert codes(examine(rows, "unrooted"), "fault") == {"delta_broken"}
+
+
+def test_a_version_that_the_parent_had_is_missed(rows: Rows) -> None:
+    rows.run("linear", "unversioned")
+    before, head = rows.ids("unversioned")[-2:]
+    rows.checkpoint("unversioned", head, lambda document: document["channel_versions"].pop("log"))
+    fault = only(examine(rows, "unversioned"), "versions_missing")
+
+    assert (fault.checkpoint, fault.command) == (head, f"agentctl diff unversioned@{before} unversioned@{head}")
+
+
 def test_writes_that_only_metadata_tells_of_are_those_of_an_old_version(rows: Rows) -> None:
     rows.run("linear", "old")
     rows.sql("DELETE FROM {writes} WHERE thread_id = ?", "old")
@@ -208,6 +255,16 @@ def test_a_subgraph_whose_enclosing_subgraph_is_gone_is_orphaned(rows: Rows) -> 
     assert codes(found, "fault") == {"namespace_orphaned"}
     assert only(found, "namespace_orphaned").ns == inner
     assert f"checkpoint {owner} of namespace {middle}, which is not" in only(found, "namespace_orphaned").cause
+
+
+def test_a_thread_of_which_only_writes_are_left_is_looked_at_by_name(rows: Rows) -> None:
+    rows.run("interrupt inside", "left")
+    for table in ("checkpoints", *(["checkpoint_blobs"] if rows.kind == "postgres" else [])):
+        rows.sql(f"DELETE FROM {table} WHERE thread_id = 'left'")
+    found = examine(rows, "left")
+
+    assert codes(found, "fault") == {"thread_headless", "writes_orphaned"}
+    assert {fault.command for fault in found.faults} == {"agentctl prune left --delete"}
 
 
 def test_a_thread_without_a_root_is_found_among_all(rows: Rows) -> None:

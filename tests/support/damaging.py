@@ -300,6 +300,12 @@ DAMAGES: Mapping[str, Damage] = {
         only="sqlite",
     ),
     "parent_missing": Damage(lambda rows, thread: delete_row(rows, thread, "linear", 2, writes=True)),
+    "parent_wrong": Damage(
+        lambda rows, thread: (
+            rows.run("linear", thread),
+            rows.metadata(thread, rows.ids(thread)[2], lambda metadata: metadata.update(step=99)),
+        )
+    ),
     "rows_recreated": Damage(recreate),
     "writes_orphaned": Damage(lambda rows, thread: delete_row(rows, thread, "interrupt inside", -1, writes=False)),
     "blobs_orphaned": Damage(
@@ -317,6 +323,12 @@ DAMAGES: Mapping[str, Damage] = {
     "rows_unreadable": Damage(text_for_bytes, only="sqlite"),
     "value_unreadable": Damage(ruin_value),
     "metadata_unreadable": Damage(ruin_metadata),
+    "metadata_lacking": Damage(
+        lambda rows, thread: (
+            rows.run("linear", thread),
+            rows.metadata(thread, rows.ids(thread)[-1], lambda metadata: metadata.pop("step")),
+        )
+    ),
     "value_drifted": Damage(drift),
     "key_missing": Damage(encrypt),
     "encryption_mixed": Damage(encrypt_later),

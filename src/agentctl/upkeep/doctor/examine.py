@@ -60,11 +60,14 @@ class Examination:
         """Returns what is wrong with one thread.
 
         Raises:
-            NotFound: the store holds no checkpoint of it.
+            NotFound: the store holds no row of it.
         """
-        if not self.reader.namespaces(thread):
+        if not self.reader.namespaces(thread) and not self._is_headless(thread):
             raise no_checkpoints(self.reader, thread, "")
         return self._examined(thread)
+
+    def _is_headless(self, thread: str) -> bool:
+        return isinstance(self.reader, Auditable) and thread in self.reader.audit().headless()
 
     def all_threads(self, limit: int | None = None, progress: Progress | None = None) -> Iterator[Examined]:
         """Yields the store itself, then its threads, newest first, then those without a root graph.

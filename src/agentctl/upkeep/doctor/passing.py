@@ -13,6 +13,7 @@ from typing import Final
 from agentctl.codec.encryption import KEY_VARIABLE, is_encrypted
 from agentctl.codec.inert import plain
 from agentctl.codec.large import check, digest_of, whole
+from agentctl.codec.parts import parts_of
 from agentctl.codec.values import unpack
 from agentctl.errors import DecodeError
 from agentctl.records.rows import CheckpointRow, Large, Stored, StoredCheckpoint, WriteRow
@@ -21,7 +22,7 @@ from agentctl.stores.base import Reader
 from agentctl.stores.batches import by_size
 from agentctl.stores.large import LARGE_BYTES, value_of, values_of
 from agentctl.stores.reading.ancestors import enclosing_ids
-from agentctl.stores.reading.layout import JOIN, NO_WRITES, is_state_channel
+from agentctl.stores.reading.layout import JOIN, NO_WRITES, TASKS, is_state_channel
 from agentctl.stores.reading.lineage import Tree
 from agentctl.stores.reading.state import delta_channels
 from agentctl.stores.reading.taskrows import NO_WRITES_STORED, CheckpointWrites, group_writes
@@ -33,6 +34,7 @@ from agentctl.upkeep.doctor.unordered import unordered_digest
 _IDS_PER_READ: Final = 100
 _BATCH_BYTES: Final = 8 * 1024 * 1024
 _PACKED_TRUE: Final = b"\xc3"
+_LOOKED_AT_ALWAYS: Final = (JOIN, TASKS)
 _BEFORE_ALL: Final = -2
 """The step before that of a thread's first checkpoint."""
 
@@ -98,14 +100,16 @@ class Passage:
             row=row,
             channel_versions=state.channel_versions,
             versions_seen=state.versions_seen,
+            format=state.format,
             readable=state.damage is None,
             each_step=_each_step(row, parent),
             writes=mine.tasks,
             arrivals=values.arrivals,
             arriving=mine.arriving,
+            n_sends=values.n_sends,
             digests=values.digests,
             shapes=values.shapes,
-            cut_off=_cut_off(state, found, parent, is_cut=self.tree.dangling(row.id) is not None),
+            cut_off=_cut_off(state, found, parent),
             lost=frozenset((*_lost_values(state, found, parent), *_lost_snapshots(state, parent))),
         )
         changed = values.changed if parent is not None else ()
@@ -149,6 +153,7 @@ class _Values:
         self.arrivals: dict[str, frozenset[str]] = {}
         self.drifted: list[Drift] = []
         self.changed: list[str] = []
+        self.n_sends = 0
         self._state = state
         for channel, value in values.items():
             self._look_at(channel, value, parent)
@@ -156,7 +161,7 @@ class _Values:
     def _look_at(self, channel: str, value: Stored | Large, parent: Kept | None) -> None:
         digest = digest_of(value.data)
         self.digests[channel] = digest
-        if parent is not None and parent.digests.get(channel) == digest and not channel.startswith(JOIN):
+        if parent is not None and parent.digests.get(channel) == digest and not channel.startswith(_LOOKED_AT_ALWAYS):
             if channel in parent.shapes:
                 self.shapes[channel] = parent.shapes[channel]
             return
@@ -170,6 +175,9 @@ class _Values:
             return
         if channel.startswith(JOIN):
             self.arrivals[channel] = arrivals
+        if channel == TASKS:
+            parts = parts_of(value)
+            self.n_sends = sum(1 for _ in parts.items) if parts.is_list else 0
         if not is_state_channel(channel):
             return
         self.shapes[channel] = shapes
@@ -258,12 +266,14 @@ def _names(tree: object) -> frozenset[str]:
     return frozenset(item for item in shown if isinstance(item, str)) if isinstance(shown, list) else frozenset()
 
 
-def _cut_off(state: StoredCheckpoint, values: Collection[str], parent: Kept | None, *, is_cut: bool) -> frozenset[str]:
+def _cut_off(state: StoredCheckpoint, values: Collection[str], parent: Kept | None) -> frozenset[str]:
+    """Returns the delta channels that have no value from here up to a checkpoint without a stored parent.
+
+    The row that durability "exit" puts before a delta channel's writes has no versions, so it lacks none.
+    """
     missing = {name for name in delta_channels(state.row) if name in state.channel_versions}
     missing -= set(values)
-    if is_cut:
-        return frozenset(missing)
-    return frozenset(missing & parent.cut_off) if parent is not None else frozenset()
+    return frozenset(missing if parent is None else missing & parent.cut_off)
 
 
 def _lost_snapshots(state: StoredCheckpoint, parent: Kept | None) -> Iterator[str]:

@@ -59,6 +59,7 @@ class Kept:
     row: CheckpointRow
     channel_versions: Mapping[str, Version] = field(default_factory=dict)
     versions_seen: Mapping[str, Mapping[str, Version]] = field(default_factory=dict)
+    format: int = 0
     readable: bool = True
     each_step: bool = False
     """Whether the run that made it stored every step: an input, or a row one step after its parent."""
@@ -67,6 +68,8 @@ class Kept:
     """Names that are stored in each join."""
     arriving: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Names that pending writes add to each join."""
+    n_sends: int = 0
+    """How many Sends it holds, which the step from it runs."""
     digests: Mapping[str, bytes] = field(default_factory=dict)
     shapes: Mapping[str, frozenset[Shape]] = field(default_factory=dict)
     cut_off: frozenset[str] = frozenset()

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from agentctl.codec.secrets import hide_secrets, is_secret_name
+from agentctl.stores.reading.layout import is_state_channel
 from agentctl.upkeep.doctor.records import Finding, Findings, Visit
 
 KNOWN_FORMAT: Final = 4
 """Source: LATEST_VERSION, langgraph/pregel/_checkpoint.py (langgraph 1.2.24)."""
 
+_OWN_ROUTES_FORMAT: Final = 3
+"""Formats before have channels for nodes among those of state, which loading renames."""
 _SHORTEST_SECRET: Final = 6
 _PERSONS: Final = ("_id", "_user", "_name", "_type", "_url", "_count", "_limit")
 """Ends of names that hold the word of a secret and name none: `langgraph_auth_user_id`, `token_count`."""
@@ -48,6 +51,20 @@ def versions_missing(visit: Visit) -> Findings:
         yield Finding("versions_missing", visit.row.id, cause, _history(visit), "seen")
 
 
+def version_lost(visit: Visit) -> Findings:
+    """Versions that the parent had: LangGraph never drops one, and what lost it loads without its value on Postgres."""
+    parent, state = visit.parent, visit.state
+    if parent is None or not (parent.readable and visit.kept.readable) or state.format != parent.format:
+        return
+    if not state.has_versions or not state.channel_versions or state.format < _OWN_ROUTES_FORMAT:
+        return
+    lost = sorted(name for name in parent.channel_versions.keys() - state.channel_versions if is_state_channel(name))
+    if lost:
+        cause = f"it has no version of {', '.join(lost)}, and its parent has one: its value is not loaded from there"
+        helps = visit.site.command("diff", visit.site.at(parent.row.id), visit.site.at(visit.row.id))
+        yield Finding("versions_missing", visit.row.id, cause, helps, tuple(lost))
+
+
 def versions_integer(visit: Visit) -> Findings:
     """Versions that are numbers. The database savers of Python write text.
 
@@ -82,6 +99,22 @@ def metadata_unreadable(visit: Visit) -> Findings:
         yield Finding("metadata_unreadable", visit.row.id, visit.row.metadata_error, _history(visit), visit.row.id)
 
 
+def metadata_lacking(visit: Visit) -> Findings:
+    """Metadata without a step or a source, on a row that a run can go on from.
+
+    Source: `metadata.get("step", -2)`, langgraph/pregel/_loop.py (langgraph 1.2.24).
+    """
+    row, state = visit.row, visit.state
+    if row.metadata_error is not None or not state.has_versions or not state.channel_versions:
+        return
+    if row.step is None:
+        cause = "its metadata has no step: what runs from it counts its steps anew"
+        yield Finding("metadata_lacking", row.id, cause, _history(visit), "step")
+    elif not row.source:
+        cause = "its metadata has no source: whether a run, an input or an edit stored it cannot be told"
+        yield Finding("metadata_lacking", row.id, cause, _history(visit), "source")
+
+
 def metadata_secret(visit: Visit) -> Findings:
     """Secrets in metadata, by their key's name or by their shape; the values themselves are not shown."""
     for path in _secrets(visit.row.metadata, ""):
@@ -112,9 +145,11 @@ def _history(visit: Visit) -> str:
 VISIT_RULES: Final = (
     id_invalid,
     versions_missing,
+    version_lost,
     versions_integer,
     versions_mixed,
     format_newer,
     metadata_unreadable,
+    metadata_lacking,
     metadata_secret,
 )

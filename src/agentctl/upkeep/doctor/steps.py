@@ -8,7 +8,7 @@ from typing import Final
 
 from agentctl.records.rows import CheckpointRow
 from agentctl.records.threads import Task
-from agentctl.stores.reading.layout import BRANCH, NOT_NODES, is_state_channel
+from agentctl.stores.reading.layout import BRANCH, END, NOT_NODES, PREVIOUS, TASKS, is_state_channel
 from agentctl.upkeep.doctor.records import Finding, Findings, Head, Kept, Visit
 
 _ROUTES_APART_IN_FORMAT: Final = 3
@@ -65,7 +65,7 @@ def write_lost(visit: Visit) -> Findings:
         return
     stored = (*parent.writes.finished, *parent.writes.updates, *((parent.writes.null,) if parent.writes.null else ()))
     written = {write.channel for task in stored for write in task.writes}
-    lost = sorted(channel for channel in _changed(visit, parent) if channel not in written)
+    lost = sorted({_shown(channel) for channel in _changed(visit, parent) if channel not in written})
     if lost:
         cause = f"the step changed {', '.join(lost)}, and no stored write of {parent.row.id[-8:]} says so"
         helps = visit.site.command("diff", visit.site.at(parent.row.id), visit.site.at(visit.row.id))
@@ -73,16 +73,41 @@ def write_lost(visit: Visit) -> Findings:
 
 
 def _changed(visit: Visit, parent: Kept) -> Iterator[str]:
-    """Yields the state channels with another version and another value than the parent's.
+    """Yields the channels with another version and another value than the parent's, and routes that were taken.
 
-    A channel that a step empties by itself, as a Topic, is written by nobody.
+    A channel that a step empties by itself, as a Topic, is written by nobody; a join also drops names by itself.
     """
     for channel, digest in visit.kept.digests.items():
+        is_route = channel.startswith(BRANCH)
+        if not (is_route or channel in (TASKS, END, PREVIOUS) or is_state_channel(channel)):
+            continue
         value = visit.state.values.get(channel)
-        if is_state_channel(channel) and (value is None or value.data not in _EMPTY_LISTS):
+        if value is None or value.data not in _EMPTY_LISTS:
             is_newer = visit.state.channel_versions.get(channel) != parent.channel_versions.get(channel)
-            if is_newer and digest != parent.digests.get(channel):
+            if is_newer and (is_route or digest != parent.digests.get(channel)):
                 yield channel
+
+
+def _shown(channel: str) -> str:
+    if channel.startswith(BRANCH):
+        return f"the route to {channel.removeprefix(BRANCH)}"
+    return {TASKS: "the Sends", END: "the result", PREVIOUS: "what is kept for the next run"}.get(channel, channel)
+
+
+def sends_lost(visit: Visit) -> Findings:
+    """Tasks that a Send had asked for, and of which the step has stored nothing: no version tells that they ran."""
+    parent = visit.ran_from_parent
+    if parent is None or not (parent.writes.step or parent.each_step) or parent.writes.rerouted:
+        return
+    if any(task.path.kind == "unknown" for task in parent.writes.step):
+        return
+    stored = {task.path.index for task in parent.writes.step if task.path.kind == "send"}
+    n_lost = sum(index not in stored for index in range(parent.n_sends))
+    if n_lost:
+        what = f"{n_lost} of {parent.n_sends} tasks that were sent"
+        cause = f"{what} ran from {parent.row.id[-8:]}, and nothing that they wrote is stored there"
+        helps = visit.site.command("diff", visit.site.at(parent.row.id), visit.site.at(visit.row.id))
+        yield Finding("writes_missing", parent.row.id, cause, helps, (parent.row.id, "sends"))
 
 
 def writes_missing(visit: Visit) -> Findings:
@@ -178,5 +203,5 @@ def _first_line(error: str) -> str:
     return line if len(line) <= 160 else line[:157] + "..."
 
 
-VISIT_RULES: Final = (route_lost, write_lost, writes_missing, join_wrong)
+VISIT_RULES: Final = (route_lost, write_lost, writes_missing, sends_lost, join_wrong)
 HEAD_RULES: Final = (task_failed, router_failed)

@@ -30,7 +30,8 @@ def writes_orphaned(rows: ThreadRows) -> Findings:
         for checkpoint_id, n_rows in by_checkpoint.items():
             writes = "1 pending write belongs" if n_rows == 1 else f"{n_rows} pending writes belong"
             cause = f"{writes} to {checkpoint_id}, which is not stored"
-            yield Finding("writes_orphaned", checkpoint_id, cause, _all(rows), (ns, checkpoint_id), ns)
+            helps = rows.site.command("history", rows.site.target, "--all") if rows.has_root else _all_goes(rows)
+            yield Finding("writes_orphaned", checkpoint_id, cause, helps, (ns, checkpoint_id), ns)
 
 
 def blobs_orphaned(rows: ThreadRows) -> Findings:
@@ -38,14 +39,15 @@ def blobs_orphaned(rows: ThreadRows) -> Findings:
     for (ns, channel), n_rows in rows.orphan_blobs.items():
         values = "1 stored value" if n_rows == 1 else f"{n_rows} stored values"
         cause = f"{values} of {channel} that no checkpoint names"
-        yield Finding("blobs_orphaned", None, cause, rows.site.of_store("size"), (ns, channel), ns)
+        helps = rows.site.of_store("size") if rows.has_root else _all_goes(rows)
+        yield Finding("blobs_orphaned", None, cause, helps, (ns, channel), ns)
 
 
 def headless(rows: ThreadRows) -> Findings:
     """Threads of which only rows of subgraphs, writes or values are left."""
     if not rows.has_root:
         cause = "no checkpoint of the root graph is stored, and other rows of the thread are"
-        yield Finding("thread_headless", None, cause, rows.site.of_store("size"), "root")
+        yield Finding("thread_headless", None, cause, _all_goes(rows), "root")
 
 
 def encryption_mixed(rows: ThreadRows) -> Findings:
@@ -78,10 +80,9 @@ def layout(facts: LayoutFacts, store: Site) -> Findings:
         yield Finding("key_lacking", None, cause, helps, table)
 
 
-def _all(rows: ThreadRows) -> str:
-    if not rows.has_root:
-        return rows.site.of_store("size")
-    return rows.site.command("history", rows.site.target, "--all")
+def _all_goes(rows: ThreadRows) -> str:
+    """Returns the plan that takes a thread without a root graph away: nothing can run from it."""
+    return rows.site.command("prune", rows.site.target, "--delete")
 
 
 THREAD_RULES: Final = (writes_orphaned, blobs_orphaned, headless, encryption_mixed)

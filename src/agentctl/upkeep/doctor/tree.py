@@ -18,6 +18,18 @@ def parent_missing(visit: Visit) -> Findings:
     yield Finding("parent_missing", visit.row.id, cause, _rescue(visit), visit.dangling)
 
 
+def parent_wrong(visit: Visit) -> Findings:
+    """Parents that lead back to their own child, and parents of a later step: steps only grow along a branch."""
+    row, parent = visit.row, visit.parent
+    if parent is None:
+        if row.parent is not None and visit.dangling is None:
+            cause = f"its parents lead from {row.parent} back to itself"
+            yield Finding("parent_wrong", row.id, cause, _rescue(visit), "loop")
+    elif row.step is not None and parent.row.step is not None and row.step <= parent.row.step:
+        cause = f"it is step {row.step}, and its parent {parent.row.id} is step {parent.row.step}"
+        yield Finding("parent_wrong", row.id, cause, visit.site.command("history", visit.site.target), row.id)
+
+
 def _rescue(visit: Visit) -> str:
     return visit.site.command("copy", visit.site.at(visit.row.id), "--only", "point")
 
@@ -76,5 +88,5 @@ def _times(head: str, child: str) -> str:
     return f"{first:%H:%M:%S} and {second:%H:%M:%S}"
 
 
-VISIT_RULES: Final = (parent_missing,)
+VISIT_RULES: Final = (parent_missing, parent_wrong)
 WHOLE_RULES: Final = (heads, namespace_orphaned)

@@ -44,7 +44,7 @@ def blob_missing(visit: Visit) -> Findings:
 def delta_broken(visit: Visit) -> Findings:
     """Delta channels whose snapshot cannot be reached: LangGraph would load what is left of them without an error."""
     for channel in sorted(visit.kept.cut_off):
-        cause = f"{channel} has no snapshot on the way up, and that way ends at a parent that is not stored"
+        cause = f"{channel} has no snapshot on the way up, and that way ends before the root of the thread"
         yield Finding("delta_broken", visit.row.id, cause, visit.site.show(visit.row.id), channel)
 
 
