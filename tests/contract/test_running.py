@@ -316,3 +316,14 @@ def test_state_that_cannot_be_read_back_is_an_error_of_its_run(tmp_path: Path) -
     ended = one(tmp_path, line(a=lambda s: {"log": [Odd()]}), RunJob("t", payload={"log": []}))
     assert ended.status == "error"
     assert ended.error is not None
+
+
+@pytest.mark.parametrize(("is_scratch", "synchronous"), [(False, 2), (True, 0)])
+def test_commits_wait_for_the_disk_but_in_a_scratch_file(tmp_path: Path, is_scratch: bool, synchronous: int) -> None:
+    async def level() -> Any:
+        async with open_saver(str(tmp_path / "runs.sqlite"), is_scratch=is_scratch) as saver:
+            found: Any = saver
+            async with found.conn.execute("PRAGMA synchronous") as cursor:
+                return await cursor.fetchone()
+
+    assert asyncio.run(level()) == (synchronous,)

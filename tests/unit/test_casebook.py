@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from agentctl.casebook.cases import case_for, close_case, find_case, list_cases, open_case, show_case
 from agentctl.casebook.files import add_document, append_lines, locked, read_lines
-from agentctl.casebook.ledger import add_calls, add_report, add_run, add_threads, keep_recording, read_threads
+from agentctl.casebook.ledger import add_calls, add_report, add_run, add_runs, add_threads, keep_recording, read_threads
 from agentctl.casebook.names import case_folder, is_case_name, name_for
 from agentctl.errors import NotFound, Refused, StoreError, UsageError
 from agentctl.records.cases import Case, DebugThread
@@ -76,6 +76,19 @@ def test_opening_an_open_case_again_is_the_same_case(root: Path) -> None:
     first = open_case(root, "inc-31", now=NOW, reason="why")
     assert open_case(root, "inc-31", now=LATER) == first
     assert find_case(root, "inc-31") == first
+
+
+def test_runs_of_one_command_are_kept_in_order_with_their_calls(root: Path) -> None:
+    case = open_case(root, "inc-31", now=NOW)
+    runs = [run(f"t.replay-{n}", call(f"tool-{n}")) for n in (1, 2)]
+    add_runs(case, runs, kind="replay", source=SOURCE, now=NOW)
+    add_runs(case, [], kind="replay", source=SOURCE, now=NOW)
+    kept, calls = [
+        [json.loads(text) for text in (case.folder / name).read_text().splitlines()]
+        for name in ("runs.jsonl", "calls.jsonl")
+    ]
+    assert [line["thread"] for line in kept] == ["t.replay-1", "t.replay-2"]
+    assert [(line["thread"], line["name"]) for line in calls] == [("t.replay-1", "tool-1"), ("t.replay-2", "tool-2")]
 
 
 def test_a_run_and_its_calls_are_in_the_ledger_as_plain_lines(root: Path) -> None:
