@@ -22,6 +22,7 @@ from agentctl.stores.copying import postgres_rows
 from agentctl.stores.copying.execute import copy
 from agentctl.stores.large import LARGE_BYTES, Chunks, values_of
 from agentctl.stores.open import open_reader
+from agentctl.stores.postgres.writer import PostgresTransaction
 from agentctl.stores.sqlite.writer import SqliteWriter
 from agentctl.testing import run_cli
 from agentctl.upkeep.doctor.shapes import large_shapes, shapes_of
@@ -96,6 +97,18 @@ def test_copies_between_databases_and_into_a_file_move_a_large_value_in_parts(
         ids = [row.id for row in original.rows("large")]
         for expected, found in zip(original.stored("large", "", ids), copied.stored("large", "", ids), strict=True):
             assert dict(expected.values) == dict(found.values)
+
+
+def test_a_role_that_may_make_no_temporary_tables_copies_large_values_too(
+    large_file: str, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgresTransaction, "_may_make_temporary", lambda transaction: False)
+    with new_database(postgres_url) as one, new_database(postgres_url) as other:
+        for source, to in ((large_file, one), (one, other)):
+            result = run_cli("copy", "large", "--only", "all", "--store", source, "--to", to, "--as", "large", "--json")
+
+            assert result.code == 0, result.err
+            assert result.json["verified"]
 
 
 def test_copies_of_the_same_large_rows_are_each_marked_as_they_are_inserted(
