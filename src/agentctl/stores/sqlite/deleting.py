@@ -80,7 +80,9 @@ class SqliteDeleter:
         query = _THREADS.format(after="" if after is None else "WHERE thread_id > :after")
         given = {"n": limit, "after": after}
         found = self._file.read(lambda connection: connection.execute(query, given).fetchall())
-        return [ThreadEnd(str(thread), str(newest or ""), int(n)) for thread, newest, n in found]
+        ends = (ThreadEnd(str(thread), str(newest or ""), int(n)) for thread, newest, n in found)
+        # An id that is no UTF-8 is read as other text, after which it would come again and again.
+        return [end for end in ends if after is None or end.thread > after]
 
     def mark(self, thread: str) -> ThreadMark:
         """See `Weighing.mark`."""

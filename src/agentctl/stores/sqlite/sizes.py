@@ -14,6 +14,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any, Final
 
+from agentctl.errors import StoreError
 from agentctl.records.sizes import (
     ChannelPart,
     ChannelWrites,
@@ -171,6 +172,8 @@ class SqliteSizes:
             require_texts(thread_id=owner, checkpoint_ns=ns)
             yield owner, ns
             found = self._fetch(*_next_namespace(thread, (owner, ns)))
+            if found == [(owner, ns)]:  # text that is no UTF-8 is read as other text, after which it comes again
+                raise StoreError(f"the namespace {ns!r} of thread {owner!r} is no UTF-8 text: it cannot be measured")
 
     def _sizes(self, thread: str, ns: str) -> list[tuple[str, int]]:
         """Returns id and bytes of a namespace's checkpoints, newest first, in pages."""
