@@ -101,8 +101,8 @@ class Chunks:
 
 
 def chunks_of(data: Sliceable) -> Chunks | bytes:
-    """Returns bytes as a row is given them: large ones in chunks."""
-    if isinstance(data, bytes | Chunks):
+    """Returns bytes as a row is given them: large ones in chunks, which a driver may hold several times."""
+    if isinstance(data, bytes):
         return data
     return Chunks(len(data), lambda start, n_bytes: data[start : start + n_bytes], chunk_bytes=LARGE_BYTES)
 
