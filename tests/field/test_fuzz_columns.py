@@ -78,12 +78,12 @@ def test_a_key_that_is_no_text_is_named_by_its_column(sqlite: Rows, table: str, 
         assert any(f"the {column} {value!r}" in err for err in told), told
 
 
-@pytest.mark.parametrize("column", ["thread_id", "checkpoint_ns"])
+@pytest.mark.parametrize("column", ["thread_id", "checkpoint_ns", "checkpoint_id"])
 def test_a_key_that_is_no_utf_8_is_passed_once(sqlite: Rows, column: str) -> None:
     with damaged_thread(sqlite):
         newest = "WHERE rowid = (SELECT max(rowid) FROM checkpoints)"
         sqlite.sql(f"UPDATE checkpoints SET {column} = CAST(x'ff41' AS TEXT) {newest}")
-        for words in (("size", "--by", "channel"), ("prune", "--older-than", "1d", "--delete")):
+        for words in (*COMMANDS[3:10], ("size", "--by", "channel"), ("prune", "--older-than", "1d", "--delete")):
             assert_told(sqlite.url, *words)
 
 

@@ -67,9 +67,13 @@ def diff(
 def _difference(env: Env, stores: Stores, sides: Sequence[Side]) -> Diff:
     """Returns what differs, also in the words of the workflow that both sides are of, where it has a view."""
     from agentctl.experiments.comparing.diff import End, diff_tips, read_tip, read_tips
+    from agentctl.stores.reading.lineage import no_checkpoint
 
     left, right = (End(opened.reader, opened.thread, checkpoint, ns) for opened, ns, checkpoint in sides)
-    rows = [side.reader.rows(side.thread, side.ns, ids=[side.checkpoint])[0] for side in (left, right)]
+    rows = [row for one in (left, right) for row in one.reader.rows(one.thread, one.ns, ids=[one.checkpoint])]
+    if len(rows) < 2:  # gone since they were resolved, or with an id that is no text that can be asked for
+        lacking = left if left.checkpoint not in {row.id for row in rows} else right
+        raise no_checkpoint(lacking.reader, lacking.thread, lacking.ns, lacking.checkpoint)
     # A view is of the root graph's state, and may name any part of it.
     view = None if left.ns or right.ns else view_of(stores.config, [row.metadata for row in rows])
     if view is None:

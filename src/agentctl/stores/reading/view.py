@@ -47,7 +47,9 @@ def read_checkpoint(
     if id not in tree.parents:
         raise no_checkpoint(reader, thread, ns, id)
     value_bytes = None if n_last_messages is None else LARGE_BYTES
-    (step,) = StepReader(reader, thread, ns, tree=tree, value_bytes=value_bytes).steps([id])
+    step = next(iter(StepReader(reader, thread, ns, tree=tree, value_bytes=value_bytes).steps([id])), None)
+    if step is None:  # gone since the tree was read, or its id is no text that can be asked for
+        raise no_checkpoint(reader, thread, ns, id)
     values = read_values(reader, thread, ns, id, channels=channels, value_bytes=value_bytes)
     talk = _messages(values, n_last_messages or 0)
     if values.large:
