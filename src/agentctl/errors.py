@@ -7,7 +7,9 @@ configuration, 5 refused, blocked or escaped, 6 the user's graph raised, 70 our 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
+
+INTERRUPTED: Final = 130
 
 Kind = Literal[
     "usage",

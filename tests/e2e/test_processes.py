@@ -63,6 +63,13 @@ def test_a_pipe_closed_before_anything_is_written_exits_141(shell: Shell) -> Non
         assert process.stderr.read() == ""
 
 
+def test_ctrl_c_while_the_command_is_still_loaded_exits_130_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("import signal\n\nsignal.raise_signal(signal.SIGINT)\n", encoding="utf-8")
+    with Shell(tmp_path, variables={"PYTHONPATH": str(tmp_path)}).start("agentctl --help") as process:
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, err) == (130, "interrupted\n")
+
+
 def test_ctrl_c_in_the_middle_of_a_replay_exits_130_and_leaves_the_source_alone(shell: Shell) -> None:
     fifo = shell.cwd / "started"
     os.mkfifo(fifo)

@@ -17,9 +17,9 @@ import typer
 from agentctl.cli.commands import build
 from agentctl.cli.env import Env, real_env, with_own_stdout
 from agentctl.cli.output import fail, fail_internal
-from agentctl.errors import AgentctlError, GraphFailed, StoreError, UsageError
+from agentctl.errors import INTERRUPTED, AgentctlError, GraphFailed, StoreError, UsageError
 
-CLOSED_PIPE, INTERRUPTED, OUR_BUG = 141, 130, 70
+CLOSED_PIPE, OUR_BUG = 141, 70
 
 _KEPT_BYTES = 16 * 1024 * 1024
 
@@ -38,8 +38,8 @@ def main(argv: Sequence[str], env: Env) -> int:
 
 def _run(argv: list[str], env: Env) -> int:
     # Not by calling the app: that makes a closed pipe exit 1, and Ctrl-C an exit without a word.
-    command = typer.main.get_command(build(argv))
     try:
+        command = typer.main.get_command(build(argv))
         with command.make_context(
             "agentctl", argv or ["--help"], obj=env, terminal_width=min(env.width, 100)
         ) as context:
@@ -88,7 +88,7 @@ def _usage(error: typer.TyperException) -> UsageError:
 
 
 def run() -> None:
-    """Runs the process: the console script's entry."""
+    """Runs the command line of the process and ends it."""
     # A command makes many records and few cycles: looking for these each 700 records takes a tenth of its time.
     gc.set_threshold(100_000)
     # glibc raises its thresholds to what was freed last (mallopt(3), M_MMAP_THRESHOLD). Else it gives the memory of a

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentctl.cli.env import Env
 from agentctl.cli.output import Answer
+from agentctl.errors import INTERRUPTED
 from agentctl.records.runs import SideEffects
 from agentctl.records.tour import Incident, TourItem
 
@@ -76,7 +77,7 @@ def story(incident: Incident, prefix: str) -> tuple[str, ...]:
 
 def run(ground: Ground, words: tuple[str, ...], flags: Sequence[str] = ()) -> Ran:
     """Runs one command in this process, and gives its answer instead of printing it."""
-    from agentctl.cli.main import INTERRUPTED, main
+    from agentctl.cli.main import main
 
     answers: list[tuple[tuple[RenderableType, ...], Mapping[str, Any]]] = []
 
