@@ -51,15 +51,19 @@ class Batch:
 
     def makers(self, row: CheckpointRow) -> CheckpointWrites | None:
         """Returns the writes on the parent if its tasks made the checkpoint and left rows, else None."""
-        if row.id not in self._makers:
-            self._makers[row.id] = self._find_makers(row)
-        return self._makers[row.id]
+        try:
+            return self._makers[row.id]
+        except KeyError:
+            found = self._makers[row.id] = self._find_makers(row)
+            return found
 
     def due_by_rows(self, row: CheckpointRow) -> tuple[TaskRows, ...] | None:
         """Returns the tasks of a step as far as rows alone tell, or None where the checkpoint itself must be read."""
-        if row.id not in self._due:
-            self._due[row.id] = self._find_due(row)
-        return self._due[row.id]
+        try:
+            return self._due[row.id]
+        except KeyError:
+            found = self._due[row.id] = self._find_due(row)
+            return found
 
     def _find_makers(self, row: CheckpointRow) -> CheckpointWrites | None:
         step = self._steps[row.id]
@@ -90,10 +94,9 @@ class Batch:
         step = self._steps[row.id]
         if step is None:
             return False
-        for child in self.tree.children.get(row.id, ()):
-            if self._steps.get(child) == step + 1 and self._sources[child] == "loop":
-                return True
-        return False
+        children = self.tree.children.get(row.id, ())
+        went_on = [self._steps.get(child) == step + 1 and self._sources[child] == "loop" for child in children]
+        return True in went_on
 
     def _waiting_at(self, row: CheckpointRow) -> Waiting:
         """Returns the triggers that wait at a checkpoint, as far as its lineage was read; parents may lead back."""

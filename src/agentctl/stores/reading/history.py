@@ -190,7 +190,7 @@ def _namespace_rows(
             step.wrote,
             step.next,
             step.channels,
-            tuple([interrupt for task in stopped for interrupt in task.interrupts]) if stopped else (),
+            tuple([interrupt for task in stopped for interrupt in task.interrupts]),
             first_error(stopped) if stopped else None,
             branches[row.id],
             row.id == head,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from agentctl.records.rows import CheckpointRow, WriteRow
+from agentctl.records.rows import WriteRow
 from agentctl.records.threads import UNKNOWN
 from agentctl.stores.reading import layout
-from agentctl.stores.reading.batch import next_step
 from agentctl.stores.reading.due import Bookkeeping
 from agentctl.stores.reading.layout import TaskPath
 from agentctl.stores.reading.taskrows import TaskRows
@@ -107,10 +106,10 @@ class Names:
                 return TaskPath("send", None, index)
         return None
 
-    def learn_triggers(self, row: CheckpointRow, node: str, task_id: str) -> None:
+    def learn_triggers(self, checkpoint_id: str, step: int, node: str, task_id: str) -> None:
         """Learns which channels make a node run from the id of a task of it that did run; of interest with joins."""
         if node in self._joins and node not in self._triggers:
-            self._fits(row.id, next_step(row), node, task_id)
+            self._fits(checkpoint_id, step, node, task_id)
 
     def _fits(self, checkpoint_id: str, step: int, node: str, task_id: str) -> bool:
         for triggers in self._possible_triggers(node):

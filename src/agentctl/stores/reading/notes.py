@@ -48,15 +48,16 @@ class Notes:
                 self.edits[row.id] = row
         if row.metadata_error is not None:
             self._add("damaged", f"the metadata of {self.short(row.id)} cannot be read: {row.metadata_error}")
-        if missing := steps_missing(step):
+        missing = steps_missing(step)
+        if missing:
             where = f"step {row.step} ({self.short(row.id)})" if row.step is not None else self.short(row.id)
             parent = "" if row.parent else ", no parent"
             self._add("missing", f"{where}{parent}: {missing} steps not stored (durability exit, or pruned)")
         if step.parent is None and (parent_id := tree.dangling(row.id)) is not None:
             self._add("dangling", f"the parent of {self.short(row.id)} is not stored here: {parent_id}")
-        if row.parent is not None and row.id < row.parent and row.parent in tree.parents:
+        if row.parent is not None and row.parent in tree.parents and row.id < row.parent:
             self._add("clocks", f"{self.short(row.id)} came after its parent {self.short(row.parent)}: clocks differed")
-        if not tree.children.get(row.id) and (line := half_done(step)):
+        if line := half_done(step, went_on=bool(tree.children.get(row.id))):
             self._add("half_done", f"{self.short(row.id)}: {line}")
 
     def short(self, checkpoint_id: str) -> str:
@@ -96,14 +97,16 @@ def steps_missing(step: Step) -> int:
     return max(0, row.step - max(before, -2) - 1)
 
 
-def half_done(step: Step) -> str | None:
-    """Returns what to know of a step that no checkpoint followed, if it stopped after some of its tasks had finished.
+def half_done(step: Step, *, went_on: bool) -> str | None:
+    """Returns what to know of a step that stopped after some of its tasks had finished, or None.
 
     A task without stored writes may have acted all the same: its effects come before its writes. A failed task whose
     error was handled does not run again, and its handler does.
 
     Source: langgraph 1.2.24, pregel/_loop.py (`_resume_error_handlers_if_applicable`).
     """
+    if went_on or not step.tasks:
+        return None
     done = [task.name for task in step.tasks if task.finished]
     handlers = [task.handled_by for task in step.tasks if not task.finished and task.handled_by is not None]
     failed = [task.name for task in step.tasks if not task.settled and task.error is not None]

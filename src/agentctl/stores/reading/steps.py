@@ -211,18 +211,22 @@ class StepReader:
 
     def _step(self, checkpoint_id: str, batch: Batch) -> Step:
         row = batch.rows[checkpoint_id]
-        parent, tasks, here = batch.parent(row), self._tasks(row, batch), batch.writes_on(checkpoint_id)
         makers = batch.makers(row)
-        if makers is not None and makers.sole is not None:
-            outline = makers.sole.outline
-            return Step(row, parent, tasks, outline.wrote, None, outline.state, makers.finished, here)
         wrote, as_node = self._wrote(row, makers, batch)
-        made_by = makers.finished if makers else self._update_rows(row, batch)
-        return Step(row, parent, tasks, wrote, as_node, self._channels(row, makers, batch), made_by, here)
+        return Step(
+            row,
+            batch.parent(row),
+            self._tasks(row, batch),
+            wrote,
+            as_node,
+            self._channels(row, makers, batch),
+            makers.finished if makers else self._update_rows(row, batch),
+            batch.writes_on(checkpoint_id),
+        )
 
     def _tasks(self, row: CheckpointRow, batch: Batch) -> tuple[Task, ...]:
-        tasks, stored = self._tasks_of(row, batch), batch.writes_on(row.id).handlers
-        handlers = [rows for rows in stored if rows.finished] if stored else ()
+        tasks = self._tasks_of(row, batch)
+        handlers = [rows for rows in batch.writes_on(row.id).handlers if rows.finished]
         return tuple(self._handled(row, task, handlers) for task in tasks) if handlers else tasks
 
     def _handled(self, row: CheckpointRow, task: Task, handlers: Iterable[TaskRows]) -> Task:
@@ -246,7 +250,7 @@ class StepReader:
             name = self._send_name(row, task, batch)
         else:
             name = task.path.node or UNKNOWN
-            self._names.learn_triggers(row, name, task.id)
+            self._names.learn_triggers(row.id, next_step(row), name, task.id)
         return self._task(name, task.id, task.raw_path, task)
 
     def _due_tasks(self, row: CheckpointRow, book: Bookkeeping, batch: Batch) -> Iterator[Task]:
@@ -314,6 +318,9 @@ class StepReader:
         """Returns the nodes that made a checkpoint, and for an update the node it was written as."""
         parent = batch.parent(row)
         if makers is not None and parent is not None:
+            first = makers.finished[0].path
+            if len(makers.finished) == 1 and first.kind == "pull":
+                return (first.node or UNKNOWN,), None
             return tuple(self._names_of_makers(parent, makers, batch)), None
         if row.source == "update":
             ours = row.metadata.get(AS_NODE)
@@ -375,6 +382,8 @@ class StepReader:
     def _channels(self, row: CheckpointRow, makers: CheckpointWrites | None, batch: Batch) -> tuple[str, ...]:
         """Returns the state channels that changed with a checkpoint, by the rows that made it, else by versions."""
         if makers is not None:
+            if len(makers.finished) == 1 and makers.null is None:
+                return makers.finished[0].outline.state
             written = {channel for task in makers.finished for channel in task.outline.state}
             if makers.null is not None:
                 written |= {w.channel for w in makers.null.writes if layout.is_state_channel(w.channel)}

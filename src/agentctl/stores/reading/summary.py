@@ -109,10 +109,10 @@ def short(value: object) -> str:
 
 def _parts(write: WriteRow) -> Sequence[str]:
     """Returns what one write says: nothing, or one text, or one a message."""
-    channel, value = write.channel, write.value
+    channel = write.channel
     if not (layout.is_state_channel(channel) or channel == layout.END):
         return ()
-    if value is not None and value.data[:1] in _LIST_HEADS and (newest := _newest_message(value)):
+    if newest := _newest_message(write.value):
         return (newest,)
     try:
         return _told(_tree(write), channel)
@@ -126,18 +126,18 @@ def _told(tree: object, channel: str) -> Sequence[str]:
     Raises:
         DecodeError: It is nested too deeply to be shown.
     """
-    if type(tree) is int and channel != layout.END:
-        return (f"{channel} = {tree}",)
     if texts := _messages(tree, channel):
         return texts
     if channel == layout.END:
         return (f"returns {short(plain(tree))}",)
+    if type(tree) is int:
+        return (f"{channel} = {tree}",)
     return (f"{channel} = {short(_only_update(plain(tree)))}",) if tree or channel != _MESSAGES else ()
 
 
-def _newest_message(value: Stored) -> str:
+def _newest_message(value: Stored | None) -> str:
     """Returns the end of a long list of messages, without unpacking the rest of it; '' for anything else."""
-    if value.type != "msgpack":
+    if value is None or value.type != "msgpack" or value.data[:1] not in _LIST_HEADS:
         return ""
     try:
         total, last = unpack_last(value.data)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from agentctl.records.rows import NULL_TASK, WriteRow
-from agentctl.records.threads import UNKNOWN
 from agentctl.stores.reading.layout import (
     BRANCH,
     CONTROL,
@@ -24,11 +23,7 @@ from agentctl.stores.reading.layout import (
 )
 
 _UPDATE_PATH = f"~{INTERRUPT}, "
-_place = {name: position for position, name in enumerate(WriteRow._fields)}
-"""Where the columns of a write are: a step has several writes, and by name each column takes three times as long."""
-_by_idx = itemgetter(_place["idx"])
-_channel = itemgetter(_place["channel"])
-_task = itemgetter(_place["task_id"], _place["task_path"])
+_by_idx = attrgetter("idx")
 
 
 class Outline(NamedTuple):
@@ -36,7 +31,6 @@ class Outline(NamedTuple):
 
     Attributes:
         path: What its stored path says.
-        wrote: What a task of this path alone adds to the nodes that made a checkpoint.
         has_control: Whether there are writes that are no output.
         state: State channels it wrote to, sorted.
         asked: Nodes that its writes make run by an edge.
@@ -44,7 +38,6 @@ class Outline(NamedTuple):
     """
 
     path: TaskPath
-    wrote: tuple[str, ...]
     has_control: bool
     state: tuple[str, ...]
     asked: frozenset[str]
@@ -54,10 +47,8 @@ class Outline(NamedTuple):
 @lru_cache(maxsize=1024)
 def _outline(raw_path: str, channels: tuple[str, ...]) -> Outline:
     output = [channel for channel in channels if channel not in CONTROL]
-    path = parse_task_path(raw_path)
     return Outline(
-        path=path,
-        wrote=(path.node or UNKNOWN,),
+        path=parse_task_path(raw_path),
         has_control=len(output) < len(channels),
         state=tuple(sorted({channel for channel in output if is_state_channel(channel)})),
         asked=frozenset(channel[len(BRANCH) :] for channel in output if channel.startswith(BRANCH)),
@@ -99,7 +90,7 @@ def task_rows(task_id: str, raw_path: str, writes: Iterable[WriteRow]) -> TaskRo
         writes: Its rows in the order of their idx.
     """
     ordered = tuple(writes)
-    outline = _outline(raw_path, tuple(map(_channel, ordered)))
+    outline = _outline(raw_path, tuple([write.channel for write in ordered]))
     output = tuple([w for w in ordered if w.channel not in CONTROL]) if outline.has_control else ordered
     return TaskRows(task_id, outline.path, raw_path, ordered, output, outline)
 
@@ -115,7 +106,6 @@ class CheckpointWrites(NamedTuple):
         calls: @task calls made by the step's tasks.
         null: Writes of no task: answers to questions, `Command` updates and gotos.
         finished: Finished tasks and handlers of the step.
-        sole: The task of the one node that ran, by an edge and to its end, where nothing else is stored: most steps.
     """
 
     step: tuple[TaskRows, ...] = ()
@@ -124,7 +114,6 @@ class CheckpointWrites(NamedTuple):
     calls: tuple[TaskRows, ...] = ()
     null: TaskRows | None = None
     finished: tuple[TaskRows, ...] = ()
-    sole: TaskRows | None = None
 
     @property
     def rerouted(self) -> bool:
@@ -142,15 +131,7 @@ def checkpoint_writes(
     """Returns a checkpoint's writes with the finished tasks picked out."""
     tasks, handled = tuple(step), tuple(handlers)
     finished = tuple(task for task in (*tasks, *handled) if task.output)
-    found = CheckpointWrites(tasks, handled, tuple(updates), tuple(calls), null, finished)
-    return found._replace(sole=_sole(found))
-
-
-def _sole(found: CheckpointWrites) -> TaskRows | None:
-    if found.handlers or found.updates or found.calls or found.null is not None or len(found.step) != 1:
-        return None
-    (task,) = found.step
-    return task if task.output and task.path.kind == "pull" else None
+    return CheckpointWrites(tasks, handled, tuple(updates), tuple(calls), null, finished)
 
 
 NO_WRITES_STORED = CheckpointWrites()
@@ -165,12 +146,12 @@ def group_writes(writes: Iterable[WriteRow]) -> Mapping[str, CheckpointWrites]:
 
 
 def _sorted_out(writes: Sequence[WriteRow]) -> CheckpointWrites:
-    ((task_id, path), *others) = set(map(_task, writes))
-    if not others and task_id != NULL_TASK:
+    first = writes[0]
+    task_id, path = first.task_id, first.task_path
+    if task_id != NULL_TASK and not [w for w in writes if w.task_id != task_id or w.task_path != path]:
         task = task_rows(task_id, path or "", sorted(writes, key=_by_idx))
         if task.path.kind == "pull":
-            alone = (task,)
-            return CheckpointWrites(alone, (), (), (), None, alone, task) if task.output else CheckpointWrites(alone)
+            return CheckpointWrites(step=(task,), finished=(task,) if task.output else ())
     by_task: dict[str, list[WriteRow]] = {}
     for write in writes:
         by_task.setdefault(write.task_id, []).append(write)
