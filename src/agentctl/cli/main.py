@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gc
 import io
 import os
 import sys
@@ -89,8 +88,6 @@ def _usage(error: typer.TyperException) -> UsageError:
 
 def run() -> None:
     """Runs the command line of the process and ends it."""
-    # A command makes many records and few cycles: looking for these each 700 records takes a tenth of its time.
-    gc.set_threshold(100_000)
     # glibc raises its thresholds to what was freed last (mallopt(3), M_MMAP_THRESHOLD). Else it gives the memory of a
     # batch of rows back to the system and asks for it again, page by page: half the time of reading a batch.
     bytes(_KEPT_BYTES)
