@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentctl.codec.packed import join_map, last_items, split_map
+from agentctl.codec.packed import join_map, last_item, split_map
 from agentctl.errors import DecodeError
 
 VALUES = st.recursive(
@@ -42,17 +42,14 @@ def test_what_is_not_one_whole_map_is_a_decode_error(data: bytes) -> None:
         split_map(data)
 
 
-@given(st.lists(VALUES, max_size=40), st.integers(min_value=1, max_value=5))
-def test_the_end_of_a_packed_list_is_cut_out_of_it(value: list[object], count: int) -> None:
+@given(st.lists(VALUES, min_size=1, max_size=40))
+def test_the_last_item_of_a_packed_list_is_cut_out_of_it(value: list[object]) -> None:
     data = ormsgpack.packb(value, option=ormsgpack.OPT_NON_STR_KEYS)
 
-    total, items = last_items(data, count)
-
-    assert total == len(value)
-    assert items == [ormsgpack.packb(item, option=ormsgpack.OPT_NON_STR_KEYS) for item in value[-count:]]
+    assert last_item(data) == (len(value), ormsgpack.packb(value[-1], option=ormsgpack.OPT_NON_STR_KEYS))
 
 
-@pytest.mark.parametrize("data", [b"", b"\x80", b"\x92\x01", b"\xdd\xff\xff\xff\xff"])
+@pytest.mark.parametrize("data", [b"", b"\x80", b"\x90", b"\x92\x01", b"\x91\x01\x01", b"\xdd\xff\xff\xff\xff"])
 def test_what_is_not_one_whole_list_is_a_decode_error(data: bytes) -> None:
     with pytest.raises(DecodeError):
-        last_items(data, 3)
+        last_item(data)

@@ -7,7 +7,6 @@ and no object per value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 from typing import TypeVar
 
 import msgpack  # type: ignore[import-untyped]
@@ -55,27 +54,30 @@ def map_parts(slices: Mapping[str, P]) -> Iterator[bytes | P]:
         yield value
 
 
-def last_items(data: bytes, count: int) -> tuple[int, list[bytes]]:
-    """Returns how many items a packed list has, and the last `count` of them as their own packed bytes.
+def last_item(data: bytes) -> tuple[int, bytes]:
+    """Returns how many items a packed list has, and the last of them as its own packed bytes.
 
     For a look at the end of a long list without decoding all of it.
 
     Raises:
-        DecodeError: The bytes are not one packed list, or are damaged.
+        DecodeError: The bytes are not one packed list that holds anything, or are damaged.
     """
     unpacker = msgpack.Unpacker(max_buffer_size=max(len(data), 1))
     unpacker.feed(data)
+    skip = unpacker.skip
     try:
         total = int(unpacker.read_array_header())
-        for _ in range(total - count):
-            unpacker.skip()
-        ends = [unpacker.tell()]
-        for _ in range(min(count, total)):
-            unpacker.skip()
-            ends.append(unpacker.tell())
+        if not total:
+            raise DecodeError("the packed list holds nothing")
+        for _ in range(total - 1):
+            skip()
+        start = unpacker.tell()
+        skip()
     except (ValueError, msgpack.UnpackException) as error:
         raise DecodeError(f"the packed list is damaged: {reason_of(error)}") from error
-    return total, [data[start:end] for start, end in pairwise(ends)]
+    if unpacker.tell() != len(data):
+        raise DecodeError("something follows the packed list")
+    return total, data[start:]
 
 
 def reason_of(error: Exception) -> str:

@@ -14,6 +14,7 @@ import ormsgpack
 
 from agentctl.codec.encryption import decrypted
 from agentctl.codec.inert import plain
+from agentctl.codec.packed import last_item
 from agentctl.codec.tree import (
     DELTA_SNAPSHOT,
     DELTA_SNAPSHOT_TYPE,
@@ -86,21 +87,15 @@ def unpack(stored: Stored, *, key: str | bytes | None = None) -> object:
 
 
 def unpack_last(data: bytes) -> tuple[int, object]:
-    """Returns how many items a packed list has, and the tree of its last one; typed ones before it stay packed.
+    """Returns how many items a packed list has, and the tree of its last one; those before it are stepped over.
 
     For the end of a long list of messages: unpacking all of them would take as long as there are.
 
     Raises:
-        DecodeError: The bytes are not one packed list, or are damaged.
+        DecodeError: The bytes are not one packed list that holds anything, or are damaged.
     """
-    try:
-        items = ormsgpack.unpackb(data, ext_hook=_keep_packed, option=_UNPACK_OPTIONS)
-        if type(items) is not list or not items:
-            raise DecodeError("the value is not a list that holds anything")
-        last = items[-1]
-        return len(items), _unpack_extension(*last) if type(last) is tuple else last
-    except (ValueError, RecursionError) as error:
-        raise DecodeError(f"the value is damaged: {error}") from error
+    total, last = last_item(data)
+    return total, unpack_packed(last)
 
 
 def pack(tree: object, *, type: str | None = None) -> Stored:
@@ -149,11 +144,6 @@ def _is_of_json(tree: object) -> bool:
     return isinstance(tree, dict | list | Typed) and any(
         isinstance(node, Typed) and node.code in _JSON_CODES for node in nodes_in(tree)
     )
-
-
-def _keep_packed(code: int, data: bytes) -> tuple[int, bytes]:
-    """Returns an extension as it is; nothing else in a list is unpacked to a tuple."""
-    return code, data
 
 
 def unpack_packed(data: bytes) -> object:
