@@ -17,6 +17,9 @@ def command(verb: str, *words: str) -> str:
 MASKED: Final = "agentctl_masked"
 """Metadata of a thread whose personal data was masked when it was copied, and of what was made from it."""
 
+COPY_MARK: Final = "agentctl_op"
+"""Metadata that a copy made by agentctl has. Source: `provenance`, agentctl/experiments/experiment.py."""
+
 Scope = Literal["lineage", "all", "point"]
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Final
 
 from agentctl.errors import AgentctlError, StrangeRow
+from agentctl.records.copies import COPY_MARK
 from agentctl.records.faults import Examined, Fault, Severity, worst_first
 from agentctl.stores.audit import Auditable, StoreAudit
 from agentctl.stores.base import Reader
@@ -34,8 +35,6 @@ _MAX_OF_A_CODE: Final = 20
 _MAX_ORPHANS: Final = 1000
 _ROWS_OF_A_RUN: Final = 200
 """How many of a thread's newest rows are looked at for the mark of a copy, which runs write theirs after."""
-_COPY_MARK: Final = "agentctl_op"
-"""Metadata that a copy made by agentctl has. Source: `provenance`, agentctl/experiments/experiment.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +207,7 @@ class Examination:
     def _is_copy(self, thread: str, root: Tree) -> bool:
         """Says whether agentctl made the thread: the newest row that it copied says so."""
         rows = self.reader.rows(thread, "", ids=root.ids[:_ROWS_OF_A_RUN])
-        return any(_COPY_MARK in row.metadata for row in rows)
+        return any(COPY_MARK in row.metadata for row in rows)
 
 
 @contextmanager

@@ -23,8 +23,10 @@ from agentctl.stores.base import Reader
 from agentctl.stores.deleting import Deleter, Deletion, Overtaken, ThreadMark
 from agentctl.stores.reading.lineage import read_tree
 from agentctl.stores.reading.state import delta_channels, read_values
+from agentctl.upkeep.prune.orphans import needed_by_children
 from agentctl.upkeep.prune.plan import Relink, ThreadPlan
 from agentctl.upkeep.prune.snapshots import read_snapshots
+from agentctl.upkeep.settled import is_settled, newest_of
 
 Pause = Callable[[], None]
 """Called between two transactions, when no lock is held."""
@@ -173,11 +175,14 @@ def _delta_values(reader: Reader, row: CheckpointRow) -> tuple[object, ...]:
 
 
 def _orphans(reader: Reader, found: Sequence[OrphanRows], thread: str) -> Iterator[str]:
-    """Yields the rows that belong to nothing, but for writes that came before their checkpoint."""
-    heads = (read_tree(reader, thread, ns).head for ns in reader.namespaces(thread))
-    newest = max((head for head in heads if head is not None), default="")
+    """Yields the rows that belong to nothing, but for those that a run or a checkpoint of an old format may read."""
+    heads = ((ns, read_tree(reader, thread, ns).head) for ns in reader.namespaces(thread))
+    newest = newest_of((ns, head) for ns, head in heads if head is not None)
     for orphans in found:
-        if orphans.checkpoint is None or orphans.checkpoint < newest:
+        key = (orphans.ns, orphans.checkpoint or "")
+        if orphans.checkpoint is None or (
+            is_settled(key, newest) and not any(needed_by_children(reader, thread, [key]))
+        ):
             yield f"{orphans.n_rows:,} {orphans.table} in namespace {orphans.ns!r} belong to no checkpoint"
 
 

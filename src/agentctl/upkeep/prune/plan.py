@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
+from agentctl.records.copies import COPY_MARK
 from agentctl.records.prunes import Key, Removed, ThreadPrune
 from agentctl.records.rows import id_time
 from agentctl.records.threads import ThreadStatus
@@ -20,6 +21,7 @@ from agentctl.stores.reading.status import status_of
 from agentctl.stores.reading.steps import StepReader
 from agentctl.upkeep.prune.keeping import Keeping, choose
 from agentctl.upkeep.prune.needed import Needs, with_needed
+from agentctl.upkeep.prune.orphans import read_stray_writes
 from agentctl.upkeep.prune.request import PruneRequest
 from agentctl.upkeep.prune.shape import ROOT, Shape, read_shape
 
@@ -133,7 +135,8 @@ class Planning:
         keeping = choose(self.reader, shape, self.request)
         needs = with_needed(self.reader, shape, keeping.ids, snapshot=self.request.snapshot)
         going = [key for id in shape.children_first() if id not in needs.kept for key in shape.unit(id)]
-        going = [*shape.stray, *_stray_writes(stored.weights, shape), *going]
+        strays = read_stray_writes(self.reader, report.thread, stored.weights)
+        going = [*shape.stray, *strays.settled, *going]
         kept = stored.weights.keys() - set(going)
         blobs = self.deleter.blobs_beside(report.thread, kept)
         notes = (
@@ -249,13 +252,19 @@ def _about_delta(needs: Needs, asked: Collection[str]) -> Iterator[str]:
 
 
 def _relinks(reader: Reader, shape: Shape, kept: Collection[Key], snapshots: Collection[Key]) -> Iterator[Relink]:
-    """Yields the rows that stay whose parents go, oldest first."""
+    """Yields the rows that stay whose parents go, or were gone before, oldest first.
+
+    A copy is left with the parent that it was copied without: that tells where it comes from.
+    """
+    is_copy = any(COPY_MARK in row.metadata for row in shape.rows.values())
     for key in sorted(kept, key=lambda key: (key[1], key[0])):
         row = shape.rows.get(key)
         if row is None or row.parent is None or (key[0], row.parent) in kept:
             continue
         tree = shape.trees[key[0]]
         if row.parent not in tree.parents:
+            if not is_copy:
+                yield Relink(key, None)
             continue
         nearest = next((id for id in islice(tree.chain(key[1]), 1, None) if (key[0], id) in kept), None)
         if nearest is not None and _would_read_sends(reader, shape, key, nearest):
@@ -267,15 +276,6 @@ def _would_read_sends(reader: Reader, shape: Shape, key: Key, parent: str) -> bo
     """Says whether a row of an old format would take pending Sends of a new parent for its own."""
     sends = reader.writes(shape.thread, key[0], [parent], value_bytes=0, channels=[TASKS])
     return bool(sends) and reads_sends_of_parent(reader, shape.rows[key])
-
-
-def _stray_writes(weights: Mapping[Key, RowWeight], shape: Shape) -> list[Key]:
-    """Returns where pending writes are left of checkpoints that are not stored.
-
-    Of a checkpoint newer than all others they may be there before it: an application stores both in the background.
-    """
-    newest = max((id for _, id in shape.rows), default="")
-    return sorted(key for key, weight in weights.items() if not weight.is_stored and key[1] < newest)
 
 
 def _batches(keys: Sequence[Key], weights: Mapping[Key, RowWeight], max_rows: int) -> Iterator[tuple[Key, ...]]:
