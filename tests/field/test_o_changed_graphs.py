@@ -11,6 +11,11 @@ import pytest
 from langgraph.graph import START, StateGraph
 from typing_extensions import TypedDict
 
+from agentctl.errors import Refused, UsageError
+from agentctl.experiments.diagnose import diagnose
+from agentctl.experiments.experiment import Experiment, Target
+from agentctl.experiments.fork import fork
+from agentctl.experiments.forking.forms import parse_forms
 from agentctl.experiments.replay import replay
 from agentctl.testing import CliResult, build_thread, run_cli
 from tests.support.damage import Rows
@@ -35,15 +40,104 @@ def _graph(state: Any) -> Any:
     return graph.compile()
 
 
-def test_o3_a_replay_says_which_values_the_graph_has_no_channel_for(tmp_path: Path) -> None:
-    prod = tmp_path / "prod.sqlite"
-    build_thread(_graph(Before), prod, "t", {"question": "?", "tone": "kind"})
+class Renamed(TypedDict, total=False):
+    question: str
+    tones: str
+    answer: str
 
-    for state, expected in ((After, "no channel for: tone"), (Before, "")):
-        with experiment_on(prod, _graph(state), tmp_path / "debug.sqlite") as experiment:
-            plan = replay(experiment, about_to_run(experiment.source, "t", "reply")).plan
-        assert "; ".join(plan.warnings).endswith(expected)
-        assert bool(plan.warnings) == bool(expected)
+
+@pytest.fixture
+def prod(tmp_path: Path) -> Path:
+    """A store with a thread `t` whose state has a tone."""
+    build_thread(_graph(Before), tmp_path / "prod.sqlite", "t", {"question": "?", "tone": "kind"})
+    return tmp_path / "prod.sqlite"
+
+
+def _diagnosed(experiment: Experiment, target: Target, n: int) -> Any:
+    return diagnose(experiment, target, parse_forms(assign=['question="!"']), n=n).replays
+
+
+def _forked(experiment: Experiment, target: Target, n: int) -> Any:
+    return fork(experiment, target, parse_forms(assign=['question="!"']), n)
+
+
+WAYS = pytest.mark.parametrize("run", [replay, _forked, _diagnosed])
+
+
+@WAYS
+def test_o3_nothing_runs_without_a_value_that_the_graph_has_no_channel_for(run: Any, prod: Path) -> None:
+    for state, alike in ((After, ""), (Renamed, " (it has tones)")):
+        with experiment_on(prod, _graph(state), prod.parent / "debug.sqlite") as experiment:
+            with pytest.raises(Refused) as refused:
+                run(experiment, about_to_run(experiment.source, "t", "reply"), 1)
+            assert list(experiment.debug.writer.heads()) == []
+        assert refused.value.message.endswith(f"which its nodes would not see: tone{alike}")
+        assert refused.value.hint is not None and refused.value.hint.endswith("without these values: --drop tone")
+
+
+@WAYS
+def test_o3_a_run_goes_on_without_the_values_that_it_is_told_to_drop(run: Any, prod: Path) -> None:
+    with experiment_on(prod, _graph(After), prod.parent / "debug.sqlite", drop=("tone",)) as experiment:
+        done = run(experiment, about_to_run(experiment.source, "t", "reply"), 1)
+
+    assert done.plan.warnings == ("dropped, as the graph has no channel for them: tone",)
+    assert [one.status for one in done.group.runs] == ["done"]
+
+
+@WAYS
+def test_o3_a_thread_under_its_own_graph_runs_without_a_word(run: Any, prod: Path) -> None:
+    with experiment_on(prod, _graph(Before), prod.parent / "debug.sqlite") as experiment:
+        done = run(experiment, about_to_run(experiment.source, "t", "reply"), 1)
+
+    assert done.plan.warnings == ()
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("state", "drop", "problem", "hint"),
+    [
+        (Before, ("tone",), "the graph has that channel", "leave --drop out: nothing has to be"),
+        (After, ("tone", "tune"), "holds no value of that channel", "--drop takes one of: tone"),
+    ],
+)
+def test_o3_only_a_value_that_is_held_and_has_no_channel_can_be_dropped(
+    run: Any, prod: Path, state: Any, drop: tuple[str, ...], problem: str, hint: str
+) -> None:
+    with experiment_on(prod, _graph(state), prod.parent / "debug.sqlite", drop=drop) as experiment:
+        with pytest.raises(UsageError, match=f"--drop {drop[-1]}: .*{problem}") as refused:
+            run(experiment, about_to_run(experiment.source, "t", "reply"), 1)
+        assert list(experiment.debug.writer.heads()) == []
+    assert refused.value.hint == hint
+
+
+def _around(inner: Any) -> Any:
+    """Returns a graph with the graph of a state inside, which stops before its only node."""
+    below = StateGraph(inner)
+    below.add_node("reply", lambda state: {"answer": "yes"})
+    below.add_edge(START, "reply")
+    around = StateGraph(Outer)
+    around.add_node("team", below.compile(interrupt_before=["reply"]))
+    around.add_edge(START, "team")
+    return around.compile()
+
+
+class Outer(TypedDict, total=False):
+    question: str
+    tone: str
+
+
+def test_o3_the_state_of_a_subgraph_counts_where_the_runs_begin_with_it_and_not_where_it_is_made_anew(
+    tmp_path: Path,
+) -> None:
+    prod = tmp_path / "prod.sqlite"
+    build_thread(_around(Before), prod, "t", {"question": "?", "tone": "kind"})
+
+    with experiment_on(prod, _around(After), tmp_path / "debug.sqlite") as experiment:
+        root = about_to_run(experiment.source, "t", "team")
+        ns = next(ns for ns in experiment.source.namespaces("t") if ns)
+        with pytest.raises(Refused, match="tone"):
+            replay(experiment, about_to_run(experiment.source, "t", "reply", ns=ns))
+        assert replay(experiment, root).plan.warnings == ()
 
 
 _MODULE = """
@@ -141,6 +235,22 @@ def test_o3_doctor_compares_the_rows_with_a_graph_that_was_deployed_since(
 ) -> None:
     looked = _cli(waiting, tmp_path, "doctor", "t", *GRAPH, **changed)
     assert (looked.code, code in [row[1] for row in looked.rows]) == (1, True)
+
+
+def test_o3_replay_fork_and_diagnose_take_drop_and_say_it_in_the_plan(waiting: Rows, tmp_path: Path) -> None:
+    def run(command: str, *words: str) -> CliResult:
+        return _cli(waiting, tmp_path, command, "t", *GRAPH, *words, channel="logs")
+
+    refused = run("replay")
+    assert refused.code == 5
+    assert "log (it has logs)" in refused.err
+    assert "--drop log" in refused.err
+    assert not (tmp_path / "debug" / "debug.sqlite").exists()
+    for command, words in (("replay", ()), ("fork", ()), ("diagnose", ("-n", "1"))):
+        dropped = run(command, *words, "--drop", "log")
+        assert dropped.code in (0, 1), dropped.err
+        assert "dropped, as the graph has no channel for them: log" in dropped.err
+    assert run("fork", "--drop", "log", "--drop", "order").code == 2
 
 
 def test_o4_a_channel_that_one_side_alone_has_is_a_difference(waiting: Rows, tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def read_settings(opened: Opened, options: RunOptions) -> Settings:
         context=read_context(options.context, opened.env.cwd),
         limits=Limits(options.timeout, options.max_steps),
         env=chosen.parse_env(options.env or ()),
+        drop=tuple(options.drop or ()),
         reason=options.reason or "",
         cwd=opened.env.cwd,
     )
@@ -200,6 +201,7 @@ def kept_options(options: RunOptions) -> list[str]:
         ("--resume", options.resume),
         ("--configurable", options.configurable),
         ("--stub", options.stub),
+        ("--drop", options.drop),
         ("--allow-host", options.allow_host),
         ("--allow-env", options.allow_env),
     ):

@@ -32,6 +32,7 @@ class RunOptions:
 
     check: options.Check = None
     graph: options.Graph = None
+    drop: options.Drop = None
     tools: options.Tools = "recorded"
     stub: options.Stub = None
     live_reads: options.LiveReads = False

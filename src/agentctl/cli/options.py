@@ -91,6 +91,14 @@ Graph = Annotated[
         help="The graph to run, as in langgraph.json; else found from the thread's metadata.",
     ),
 ]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="CHANNEL",
+        help="Go on without the stored value of a channel that the graph has no more. Repeatable.",
+    ),
+]
 Tools = Annotated[
     str,
     typer.Option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -105,6 +105,7 @@ class Experiment:
         configurable: Configuration given on the command line; it wins over the recorded one.
         context: Runtime context of the graph.
         memory: Items of the memory store that each run sees a copy of; None takes those beside the checkpoints.
+        drop: Channels that the graph has no more, whose values runs go on without.
         reason: Why, for the metadata of everything written; '' for none.
         case: Name of the case that this belongs to.
         masked: Whether the personal data of the source thread is masked: by its reader, or in its rows already.
@@ -126,6 +127,7 @@ class Experiment:
     configurable: Mapping[str, object] = field(default_factory=dict)
     context: object = None
     memory: Sequence[MemoryItem] | None = None
+    drop: Collection[str] = ()
     reason: str = ""
     case: str = ""
     masked: bool = False

@@ -1,22 +1,25 @@
 """Whether a graph fits the rows that a run begins with, asked before anything is copied or run.
 
-LangGraph says nothing of a graph that does not: a node that is gone is not run, and a value whose type is gone is given
-to the nodes as plain data and stored so. Such a run would be an answer about something else.
+LangGraph says nothing of a graph that does not: a node that is gone is not run, a value whose channel is gone is not
+given to the nodes, and one whose type is gone is given to them as plain data and stored so. Such a run would be an
+answer about something else.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
 from inspect import isclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agentctl.codec.values import decode
-from agentctl.errors import DecodeError, Refused
+from agentctl.errors import DecodeError, Refused, UsageError
 from agentctl.experiments.experiment import Experiment
 from agentctl.experiments.forking.point import Point
-from agentctl.experiments.runs.graph_parts import inner_graph
+from agentctl.experiments.runs.graph_parts import channels_of, inner_graph, is_functional
 from agentctl.experiments.runs.revival import Loss, Revival, serializer_of
 from agentctl.experiments.runs.running import node_path
 from agentctl.experiments.runs.savers import serializer
@@ -27,7 +30,8 @@ from agentctl.records.threads import UNKNOWN
 from agentctl.stores.base import CopyPlan, Reader
 from agentctl.stores.copying.converted_rows import picked_checkpoints, picked_writes
 from agentctl.stores.reading.due import read_bookkeeping
-from agentctl.stores.reading.layout import START
+from agentctl.stores.reading.layout import START, is_state_channel
+from agentctl.stores.reading.state import delta_channels, shown_channels
 
 if TYPE_CHECKING:
     from langgraph.pregel import Pregel
@@ -38,6 +42,22 @@ _WRITTEN_BY: Final = ("graph_id", "assistant_id", "workflow")
 """Metadata that names the graph of a row: those of an Agent Server, and that of an application with several graphs."""
 
 _N_NAMED: Final = 8
+
+_NAME_BYTES: Final = 1024
+"""How much of the values is read where names of channels are asked for: enough for markers that hold a node's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Gone:
+    """A channel with a stored value that the graph of its namespace has no more, and one of a similar name."""
+
+    ns: str
+    channel: str
+    alike: str | None
+
+    @property
+    def told(self) -> str:
+        return f"{self.channel} in namespace {self.ns}" if self.ns else self.channel
 
 
 def node_is_gone(node: str, nodes: Collection[str]) -> str:
@@ -78,6 +98,46 @@ def check_nodes(experiment: Experiment, point: Point, names: Iterable[str]) -> N
     for name, channels in (book.routes if book is not None else {}).items():
         if name in due and not graph.channels.keys() & set(channels):
             raise _refused_node(point, routes_are_gone(name, channels), name)
+
+
+def check_channels(
+    experiment: Experiment, point: Point, plan: CopyPlan | None, *, reader: Reader | None = None
+) -> list[str]:
+    """Refuses state that the graph has no channel for, unless `--drop` says that runs go on without it.
+
+    It is that of the point and of the newest row in each other namespace that runs begin with. Of a namespace whose
+    graph is not declared nothing is known, and the functional API has no state.
+
+    Args:
+        experiment: The experiment.
+        point: Where the run begins; its state is that of the source, whatever is changed in it.
+        plan: The rows that it begins with, or None for no others.
+        reader: Where they are; None for the source.
+
+    Returns:
+        What to tell of the values that are dropped.
+
+    Raises:
+        Refused: There is such a value; the message names its channel, and one of a similar name.
+        UsageError: `--drop` names a channel that the graph has, or of which there is no value.
+    """
+    target = point.target
+    newest: dict[str, str] = {}
+    for pick in plan.picks if plan is not None else ():
+        newest[pick.ns] = max(pick.id, newest.get(pick.ns, ""))
+    newest.pop(target.ns, None)
+    gone = list(_gone(experiment, experiment.source, target.thread, target.ns, target.id))
+    if plan is not None:
+        for ns, id in newest.items():
+            gone += _gone(experiment, reader or experiment.source, plan.thread, ns, id)
+    if any(one.channel not in experiment.drop for one in gone):
+        raise _refused_channels(point, [one for one in gone if one.channel not in experiment.drop])
+    dropped = {one.channel for one in gone}
+    for channel in experiment.drop:
+        if channel not in dropped:
+            _require_gone(experiment, point, channel)
+    told = ", ".join(dict.fromkeys(one.told for one in gone))
+    return [f"dropped, as the graph has no channel for them: {told}"] if told else []
 
 
 def check_values(
@@ -150,6 +210,41 @@ def check_head(reader: Reader, thread: str, id: str, graph: Graph) -> None:
             raise _refused_value(f"{what} of checkpoint {id}", losses)
 
 
+def _gone(experiment: Experiment, reader: Reader, thread: str, ns: str, id: str) -> Iterator[_Gone]:
+    """Yields the channels of a checkpoint's state that the graph of its namespace does not have."""
+    graph = inner_graph(experiment.graph, node_path(ns))
+    if graph is None or is_functional(graph):
+        return
+    for stored in reader.stored(thread, ns, [id], value_bytes=_NAME_BYTES):
+        delta = sorted(delta_channels(stored.row) & stored.channel_versions.keys())
+        for channel in dict.fromkeys((*shown_channels(stored), *delta)):
+            if is_state_channel(channel) and channel not in graph.channels:
+                yield _Gone(ns, channel, next(iter(get_close_matches(channel, channels_of(graph), n=1)), None))
+
+
+def _require_gone(experiment: Experiment, point: Point, channel: str) -> None:
+    """Refuses to drop a channel that the graph has, or of which nothing is held.
+
+    Namespaces that these very runs do not begin with count too: a diagnosis makes runs of two kinds by one `--drop`.
+
+    Raises:
+        UsageError: It is such a channel.
+    """
+    source, target = experiment.source, point.target
+    held: set[str] = set()
+    for ns in source.namespaces(target.thread):
+        newest = target.id if ns == target.ns else next((row.id for row in source.rows(target.thread, ns)), None)
+        if newest is not None:
+            held.update(one.channel for one in _gone(experiment, source, target.thread, ns, newest))
+    if channel in held:
+        return
+    graph = inner_graph(experiment.graph, node_path(target.ns))
+    droppable = f"--drop takes one of: {', '.join(sorted(held))}" if held else "leave --drop out: nothing has to be"
+    if graph is not None and channel in graph.channels:
+        raise UsageError(f"--drop {channel}: the graph has that channel", hint=droppable)
+    raise UsageError(f"--drop {channel}: checkpoint {target.id} holds no value of that channel", hint=droppable)
+
+
 def _require_whole(checkpoint: StoredCheckpoint) -> None:
     """Refuses a row from which LangGraph would raise, whatever the graph."""
     row = checkpoint.row
@@ -196,14 +291,30 @@ def _bare_enums(checkpoint: StoredCheckpoint, graph: Graph) -> Iterator[str]:
 
 def _refused_node(point: Point, clause: str, alike: str | None) -> Refused:
     target = point.target
-    by = next(
-        (f", written by {key} {point.row.metadata[key]}," for key in _WRITTEN_BY if key in point.row.metadata), ""
-    )
     goto = command("fork", target.place.target, "--goto", alike or "NODE")
     return Refused(
-        f"the graph does not fit checkpoint {target.id}:{by} {clause}, so LangGraph would run nothing of it",
+        f"the graph does not fit checkpoint {target.id}:{_written_by(point)} {clause}, so LangGraph would run nothing"
+        " of it",
         hint=f"the graph that wrote it: --graph PATH:ATTR; or go on from a node that there is: {goto}",
     )
+
+
+def _refused_channels(point: Point, gone: list[_Gone]) -> Refused:
+    told = (f"{one.told} (it has {one.alike})" if one.alike else one.told for one in gone)
+    drop = shlex.join(word for one in dict.fromkeys(one.channel for one in gone) for word in ("--drop", one))
+    return Refused(
+        f"the graph does not fit checkpoint {point.target.id}:{_written_by(point)} it has no channel for stored values,"
+        f" which its nodes would not see: {', '.join(told)}",
+        hint=f"the graph that wrote it: --graph PATH:ATTR; or go on without these values: {drop}",
+        candidates=[{"channel": one.channel, "ns": one.ns, "alike": one.alike} for one in gone]
+        if len(gone) > 1
+        else (),
+    )
+
+
+def _written_by(point: Point) -> str:
+    metadata = point.row.metadata
+    return next((f", written by {key} {metadata[key]}," for key in _WRITTEN_BY if key in metadata), "")
 
 
 def _refused_value(what: str, losses: list[Loss]) -> Refused:

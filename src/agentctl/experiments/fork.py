@@ -13,7 +13,7 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
-from agentctl.experiments.fitting import check_nodes, check_values
+from agentctl.experiments.fitting import check_channels, check_nodes, check_values
 from agentctl.experiments.forking.forms import Forms
 from agentctl.experiments.forking.made import Made
 from agentctl.experiments.forking.making import make_fork
@@ -56,7 +56,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
     point = read_point(experiment.source, target)
     bare = _check_target(experiment, point, forms)
     with make_fork(experiment, point, forms) as made:
-        _check_made(experiment, point, forms, made)
+        dropped = _check_made(experiment, point, forms, made)
         if run:
             _refuse_nothing_next(experiment, target, forms, made)
         else:
@@ -68,7 +68,7 @@ def fork(experiment: Experiment, target: Target, forms: Forms, n: int = 1, *, ru
             retold=retold_places(point, made),
         )
         nodes = planned_nodes(experiment, target.ns, made.next)
-        plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*bare, *made.warnings])
+        plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*dropped, *bare, *made.warnings])
         if experiment.on_plan is not None:
             experiment.on_plan(plan)
         facts = provenance(
@@ -111,14 +111,19 @@ def _check_target(experiment: Experiment, point: Point, forms: Forms) -> list[st
     return check_values(experiment, point, row, replaced=_replaced(forms))
 
 
-def _check_made(experiment: Experiment, point: Point, forms: Forms, made: Made) -> None:
-    """Refuses a graph that does not fit what else a fork begins with: what runs in it, results and namespaces kept."""
+def _check_made(experiment: Experiment, point: Point, forms: Forms, made: Made) -> list[str]:
+    """Refuses a graph that does not fit what else a fork begins with: what runs in it, results and namespaces kept.
+
+    Returns what to know of the values that it goes on without.
+    """
     if not _leads_elsewhere(forms):
         check_nodes(experiment, point, made.next)
+    dropped = check_channels(experiment, point, made.plan, reader=made.reader)
     if made.plan is not None:
         others = tuple(pick for pick in made.plan.picks if _is_unchecked(pick, experiment, point, made))
         plan = replace(made.plan, picks=others)
         check_values(experiment, point, plan, reader=made.reader, replaced=_replaced(forms))
+    return dropped
 
 
 def _is_unchecked(pick: RowPick, experiment: Experiment, point: Point, made: Made) -> bool:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from agentctl.experiments.experiment import Experiment, recorded_configurable
 from agentctl.experiments.forking.point import Point
-from agentctl.experiments.runs.graph_parts import inner_graph, is_functional
-from agentctl.experiments.runs.running import node_path
 from agentctl.records.runs import Plan, PlannedTool
 from agentctl.sandbox.answers import Policy
 from agentctl.sandbox.calls import Call
@@ -56,7 +54,6 @@ def make_plan(
         isolation=experiment.isolation,
         warnings=(
             *_incomplete(found),
-            *_lost_channels(experiment, point),
             *_unknown_tools(experiment, found, policy),
             *warnings,
         ),
@@ -163,13 +160,3 @@ def _unknown_tools(experiment: Experiment, found: Found, policy: Policy) -> Iter
                 near = difflib.get_close_matches(name, list(known), n=1)
                 meant = f"; did you mean {near[0]}?" if near else ""
                 yield f"{flag} {name}: no tool of the graph or the recording is called that{meant}"
-
-
-def _lost_channels(experiment: Experiment, point: Point) -> Iterator[str]:
-    """Yields what to know where the graph has changed since: values that its nodes do not see any more."""
-    graph = inner_graph(experiment.graph, node_path(point.target.ns))
-    if graph is None or is_functional(graph):
-        return
-    lost = [channel for channel in point.values if channel not in graph.channels]
-    if lost:
-        yield f"the thread holds values that the graph has no channel for: {', '.join(lost)}"

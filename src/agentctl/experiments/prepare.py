@@ -94,6 +94,7 @@ def prepared(
             configurable=settings.configurable,
             context=settings.context,
             memory=source.memory(),
+            drop=settings.drop,
             reason=settings.reason,
             case=settings.case,
             isolation=isolation,

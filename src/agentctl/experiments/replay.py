@@ -13,7 +13,7 @@ from agentctl.experiments.experiment import (
     recorded_configurable,
     run_jobs,
 )
-from agentctl.experiments.fitting import check_nodes, check_values
+from agentctl.experiments.fitting import check_channels, check_nodes, check_values
 from agentctl.experiments.forking.enclosing import enclosing_calls
 from agentctl.experiments.forking.point import Point, read_point
 from agentctl.experiments.plan import graph_tools, make_plan
@@ -47,7 +47,7 @@ def replay(experiment: Experiment, target: Target, n: int = 1) -> ReplayReport:
     check_nodes(experiment, point, point.next)
     nodes = planned_nodes(experiment, target.ns, point.next)
     base = for_replay(experiment.source, target.thread, target.ns, target.id, target.thread)
-    bare = check_values(experiment, point, base)
+    bare = [*check_channels(experiment, point, base), *check_values(experiment, point, base)]
     facts = provenance(target, "replay", experiment.reason, case=experiment.case, masked=experiment.masked)
     policy = policy_at(experiment, target)
     plan = make_plan(experiment, point, nodes=nodes, policy=policy, warnings=[*bare, *_runs_again(point)])

@@ -59,6 +59,7 @@ class Settings:
         context: Runtime context of the graph.
         limits: Limits of each run.
         env: Environment variables for the graph.
+        drop: Channels that the graph has no more, whose values runs go on without.
         reason: Why.
         case: Case name.
         cwd: Folder that relative paths start at.
@@ -73,6 +74,7 @@ class Settings:
     context: Mapping[str, object] | None = None
     limits: Limits = field(default_factory=Limits)
     env: Mapping[str, str] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
     reason: str = ""
     case: str = ""
     cwd: Path = field(default_factory=Path.cwd)
