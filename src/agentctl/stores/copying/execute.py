@@ -108,8 +108,7 @@ def _transaction(
     writer: Writer, origin: Origin
 ) -> AbstractContextManager[SqliteTransaction] | AbstractContextManager[PostgresTransaction]:
     if writer.info.kind == "sqlite":
-        writer.setup()  # which its transaction cannot take back; the tables of a database are made in the transaction
-        return cast("SqliteWriter", writer).transaction()
+        return cast("SqliteWriter", writer).first_transaction()
     return cast("PostgresWriter", writer).transaction(origin.snapshot)
 
 

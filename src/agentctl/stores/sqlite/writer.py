@@ -23,6 +23,7 @@ from agentctl.stores.large import Chunks
 from agentctl.stores.sqlite.opening import SqliteFile, store_error
 from agentctl.stores.sqlite.parts import is_large
 from agentctl.stores.sqlite.reader import TASK_PATH, SqliteReader
+from agentctl.stores.sqlite.unused import remove_unused
 
 T = TypeVar("T")
 
@@ -85,8 +86,13 @@ class SqliteWriter(ReadsThrough):
 
     def setup(self) -> None:
         """See `Writer.setup`. A file that is there keeps its journal mode and its permissions."""
+        self._setup(lambda: None)
+
+    def _setup(self, on_created: Callable[[], None]) -> None:
         try:
             is_new = _create_file(self.path)
+            if is_new:
+                on_created()
             with closing(self._connect()) as connection:
                 if is_new:
                     connection.execute("PRAGMA journal_mode=WAL")
@@ -109,6 +115,23 @@ class SqliteWriter(ReadsThrough):
             return 0
         with self.transaction() as transaction:
             return transaction.delete_thread(thread)
+
+    @contextmanager
+    def first_transaction(self) -> Iterator[SqliteTransaction]:
+        """Yields a `transaction()` on tables that are made first; where it fails, a file that this made goes again.
+
+        Raises:
+            StoreError: See `setup` and `transaction`.
+        """
+        created: list[Path] = []
+        try:
+            self._setup(lambda: created.append(self.path))
+            with self.transaction() as transaction:
+                yield transaction
+        except BaseException:
+            for path in created:
+                remove_unused(path)
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[SqliteTransaction]:
