@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from tests.support.experiments import about_to_run, experiment_on
 class Before(TypedDict, total=False):
     question: str
     tone: str
+    topics: list[str]
     answer: str
 
 
@@ -33,11 +35,11 @@ class After(TypedDict, total=False):
     answer: str
 
 
-def _graph(state: Any) -> Any:
+def _graph(state: Any, **compiled: Any) -> Any:
     graph = StateGraph(state)
     graph.add_node("reply", lambda state: {"answer": "yes"})
     graph.add_edge(START, "reply")
-    return graph.compile()
+    return graph.compile(**compiled)
 
 
 class Renamed(TypedDict, total=False):
@@ -108,6 +110,25 @@ def test_o3_only_a_value_that_is_held_and_has_no_channel_can_be_dropped(
             run(experiment, about_to_run(experiment.source, "t", "reply"), 1)
         assert list(experiment.debug.writer.heads()) == []
     assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_o3_a_thread_that_went_on_without_the_channel_needs_no_drop_where_its_value_is_gone_too(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    rows: Rows = request.getfixturevalue(kind)
+    for state in (Before, After):
+        given = {"question": "?", "tone": "kind", "topics": ["money"]}
+        graph = _graph(state, checkpointer=rows.saver)
+        graph.invoke(given, {"configurable": {"thread_id": "went-on"}}, durability="sync")
+
+    with experiment_on(rows.url, _graph(After), tmp_path / "debug.sqlite") as experiment:
+        latest = about_to_run(experiment.source, "went-on", "reply", visit=1)
+        if kind == "postgres":
+            with pytest.raises(Refused, match=r"would not see: topics$"):
+                replay(experiment, latest)
+            experiment = replace(experiment, drop=("topics",))
+        assert replay(experiment, latest).group.runs[0].status == "done"
 
 
 def _around(inner: Any) -> Any:
