@@ -8,7 +8,7 @@ from typing import Final
 
 from agentctl.errors import INTERRUPTED
 
-_MANY_OBJECTS: Final = 500_000
+_MANY_OBJECTS: Final = 100_000
 """Commands make many records and few cycles: looking for these each 700 objects takes a sixth of their time."""
 
 

@@ -31,7 +31,7 @@ def id_time(checkpoint_id: str) -> datetime | None:
     """
     if _is_uuid6(checkpoint_id) is None:
         return None
-    ticks = int(f"{checkpoint_id[:8]}{checkpoint_id[9:13]}{checkpoint_id[15:18]}", 16)
+    ticks = int(checkpoint_id[:8] + checkpoint_id[9:13] + checkpoint_id[15:18], 16)
     return _UUID_EPOCH + timedelta(0, 0, ticks // 10)
 
 
