@@ -98,6 +98,8 @@ def test_an_application_goes_on_writing_while_threads_are_pruned(url: str) -> No
     with Application(url) as application:
         thinned = prune(url, request(batch_rows=12), pause=application.wait)
         live = prune(url, request(thread=LIVE, batch_rows=12))
+        for _ in range(5):
+            live += prune(url, request(thread=LIVE, orphans=True))
         deleted = prune(
             url, request(delete=True, statuses=frozenset({"done"}), kept={LIVE: frozenset()}, batch_rows=12)
         )

@@ -67,6 +67,9 @@ def prune(
         ),
     ] = False,
     delete: Annotated[bool, typer.Option("--delete", help="Take whole threads away, from all tables.")] = False,
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="Take only rows that no checkpoint refers to; every checkpoint stays.")
+    ] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it. Without this the plan is shown.")] = False,
     batch_rows: Annotated[
         int, typer.Option("--batch-rows", metavar="N", min=1, help="About how many rows one transaction takes away.")
@@ -105,9 +108,13 @@ def prune(
 
         profile, thread = _scope(stores, target, literal=literal)
         choice, reader = stores.choice(profile), stores.reader(profile)
-        delete = delete or _means_retention(stores, choice, thread, keep_turns, older_than, status)
+        delete = delete or (not orphans and _means_retention(stores, choice, thread, keep_turns, older_than, status))
         age = older_than or _retention(stores, choice, thread, delete=delete, status=status)
-        _check_combination(thread, age, status, keep_turns, delete, (keep_branchable, snapshot), apply, vacuum)
+        thinning = (keep_turns is not None, keep_branchable, snapshot)
+        if orphans:
+            _check_orphans_alone((delete, *thinning, bool(keep)), apply, vacuum)
+        else:
+            _check_combination(thread, age, status, keep_turns, delete, thinning[1:], apply, vacuum)
         with closing(open_deleter(choice.url, reader, schema=choice.schema)) as deleter, ExitStack() as stack:
             if apply:
                 _require_writable(choice, thread)
@@ -119,6 +126,7 @@ def prune(
                 older_than=parse_age(age) if age else None,
                 statuses=_statuses(status),
                 delete=delete,
+                orphans=orphans,
                 keep_turns=keep_turns or 1,
                 keep_branchable=keep_branchable,
                 protects=choice.protects,
@@ -162,7 +170,7 @@ def _answer(env: Env, pruning: Pruning, store: str, choice: StoreChoice, vacuum:
             document=lambda: rendering.as_document(
                 store,
                 request.thread,
-                "delete" if request.delete else "thin",
+                request.mode,
                 threads(),
                 tally,
                 applied=applied,
@@ -222,10 +230,10 @@ def _check_combination(
     apply: bool,
     vacuum: bool,
 ) -> None:
-    if vacuum and not apply:
-        raise UsageError("--vacuum writes the file anew, which takes --apply", hint="leave it out to see the plan")
+    _check_vacuum(apply, vacuum)
     if not delete and keep_turns is None:
-        raise UsageError("nothing says what is to go", hint="--keep-turns N thins threads, --delete takes them away")
+        hint = "--keep-turns N thins threads, --delete takes them away, --orphans takes what belongs to nothing"
+        raise UsageError("nothing says what is to go", hint=hint)
     if delete and (keep_turns is not None or any(thinning)):
         raise UsageError(
             "--delete takes whole threads away, so no turn of them stays",
@@ -235,6 +243,20 @@ def _check_combination(
         raise UsageError(
             "--delete would take every thread away", hint="say which: THREAD, --older-than 90d, --status done"
         )
+
+
+def _check_orphans_alone(others: tuple[bool, ...], apply: bool, vacuum: bool) -> None:
+    _check_vacuum(apply, vacuum)
+    if any(others):
+        raise UsageError(
+            "--orphans takes only rows that no checkpoint refers to, so every checkpoint stays",
+            hint="leave --delete, --keep-turns, --keep-branchable, --keep and --snapshot out, or --orphans",
+        )
+
+
+def _check_vacuum(apply: bool, vacuum: bool) -> None:
+    if vacuum and not apply:
+        raise UsageError("--vacuum writes the file anew, which takes --apply", hint="leave it out to see the plan")
 
 
 def _statuses(texts: list[str] | None) -> frozenset[ThreadStatus]:

@@ -16,7 +16,8 @@ StoredTable = Literal["checkpoints", "blobs", "writes"]
 class OrphanRows(NamedTuple):
     """Rows of a thread that belong to no checkpoint of it.
 
-    `checkpoint` is the id that the rows name, None for blobs, which name a channel and a version.
+    `checkpoint` is the id that the rows name, None for blobs, which name a channel and a version. `n_newer` of those
+    have a version after all that the checkpoints of their namespace name.
     """
 
     table: StoredTable
@@ -24,6 +25,7 @@ class OrphanRows(NamedTuple):
     checkpoint: str | None
     channel: str | None
     n_rows: int
+    n_newer: int = 0
 
 
 class TypeCount(NamedTuple):

@@ -9,7 +9,10 @@ from typing import Literal
 from agentctl.records.threads import ThreadStatus
 
 PruneAction = Literal["thin", "delete", "skip"]
-"""Checkpoints of a thread go; all of it goes; it stays as it is, although it was asked for."""
+"""Rows of a thread go; all of it goes; it stays as it is, although it was asked for."""
+
+PruneMode = Literal["thin", "delete", "orphans"]
+"""What is asked for: checkpoints inside threads, whole threads, or rows that no checkpoint refers to."""
 
 PruneOutcome = Literal["planned", "done", "overtaken"]
 """Shown alone; carried out; stopped since the thread was written to meanwhile."""

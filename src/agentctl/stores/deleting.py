@@ -74,6 +74,15 @@ class Weighing(Protocol):
         """Returns how many blobs none of some checkpoints names; none where values lie in the checkpoints."""
         ...
 
+    def stray_blobs(self, thread: str, *, newer: bool) -> Removed:
+        """Returns how many blobs no checkpoint names at all.
+
+        Args:
+            thread: Thread id.
+            newer: Also those of versions that come after all that are named, which a run may be about to name.
+        """
+        ...
+
 
 class Deletion(Weighing, Protocol):
     """One transaction: committed where its block ends well, else rolled back."""
@@ -101,8 +110,12 @@ class Deletion(Weighing, Protocol):
         """Deletes checkpoints with their pending writes, and blobs that no other checkpoint of the thread names."""
         ...
 
-    def delete_stray_blobs(self, thread: str) -> Removed:
-        """Deletes the blobs that no checkpoint of the thread names."""
+    def delete_stray_writes(self, thread: str, keys: Sequence[Key]) -> Removed:
+        """Deletes the pending writes of checkpoints, but of those that are stored."""
+        ...
+
+    def delete_stray_blobs(self, thread: str, *, newer: bool) -> Removed:
+        """Deletes what `stray_blobs` counts."""
         ...
 
     def delete_thread(self, thread: str) -> Removed:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from agentctl.records.faults import LayoutFacts, OrphanRows, TypeCount
 from agentctl.stores.postgres.layout import NEWEST_KNOWN_MIGRATION, TABLES, TASK_PATH, Layout
 from agentctl.stores.postgres.states import Fetch
+from agentctl.stores.postgres.strays import STRAYS
 
 _KEY: Final = ("thread_id", "checkpoint_ns", "checkpoint_id")
 _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -33,15 +34,9 @@ WHERE w.thread_id = %s AND NOT EXISTS (
     AND c.checkpoint_id = w.checkpoint_id)
 GROUP BY 1, 2 ORDER BY 1, 2 LIMIT %s
 """
-_ORPHAN_BLOBS: Final = """
-SELECT b.checkpoint_ns, b.channel, count(*) FROM {blobs} b
-LEFT JOIN (
-    SELECT DISTINCT c.checkpoint_ns, v.channel, v.version FROM {checkpoints} c, jsonb_each_text(
-        CASE WHEN jsonb_typeof(c.checkpoint -> 'channel_versions') = 'object'
-        THEN c.checkpoint -> 'channel_versions' END) AS v(channel, version)
-    WHERE c.thread_id = %s) AS used
-ON used.checkpoint_ns = b.checkpoint_ns AND used.channel = b.channel AND used.version = b.version
-WHERE b.thread_id = %s AND used.channel IS NULL GROUP BY 1, 2 ORDER BY 1, 2 LIMIT %s
+_ORPHAN_BLOBS: Final = f"""
+WITH {STRAYS} SELECT checkpoint_ns, channel, count(*), count(*) FILTER (WHERE is_newer) FROM strays
+GROUP BY 1, 2 ORDER BY 1, 2 LIMIT %(limit)s
 """
 _TYPES: Final = """
 SELECT 'blobs', checkpoint_ns, type, count(*), '' FROM {blobs} WHERE thread_id = %s GROUP BY 2, 3
@@ -104,10 +99,10 @@ class PostgresAudit:
     def orphans(self, thread: str, *, limit: int) -> Sequence[OrphanRows]:
         """See `StoreAudit.orphans`."""
         writes = self._fetch(_ORPHAN_WRITES, (thread, limit))
-        blobs = self._fetch(_ORPHAN_BLOBS, (thread, thread, limit))
+        blobs = self._fetch(_ORPHAN_BLOBS, {"thread": thread, "limit": limit})
         return [
             *(OrphanRows("writes", ns, checkpoint_id, None, n) for ns, checkpoint_id, n in writes),
-            *(OrphanRows("blobs", ns, None, channel, n) for ns, channel, n in blobs),
+            *(OrphanRows("blobs", ns, None, channel, n, n_newer) for ns, channel, n, n_newer in blobs),
         ]
 
     def types(self, thread: str) -> Sequence[TypeCount]:

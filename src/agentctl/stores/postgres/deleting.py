@@ -25,6 +25,7 @@ from agentctl.stores.deleting import Deletion, Overtaken, RowWeight, ThreadEnd, 
 from agentctl.stores.postgres.layout import Layout, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, ReadCursor, connected, store_error
 from agentctl.stores.postgres.reader import PostgresReader
+from agentctl.stores.postgres.strays import STRAYS, VERSIONS
 from agentctl.stores.reading.layout import INTERRUPT
 
 T = TypeVar("T")
@@ -33,10 +34,6 @@ _TABLES: Final = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 _LOCK_TIMEOUT: Final = "5s"
 """How long a row that another transaction has changed is waited for."""
 
-_VERSIONS: Final = """
-jsonb_each_text(CASE WHEN jsonb_typeof(c.checkpoint -> 'channel_versions') = 'object'
-    THEN c.checkpoint -> 'channel_versions' END) AS v(channel, version)
-"""
 _GIVEN: Final = "unnest(%(namespaces)s::text[], %(ids)s::text[]) AS given(ns, id)"
 _IS_GIVEN: Final = f"EXISTS (SELECT 1 FROM {_GIVEN} WHERE given.ns = c.checkpoint_ns AND given.id = c.checkpoint_id)"
 
@@ -84,15 +81,15 @@ SELECT checkpoint_ns, checkpoint_id, sum(is_row)::bigint, sum(n)::bigint, coales
 _BLOBS_BESIDE: Final = f"""
 SELECT count(*), coalesce(sum(octet_length(b.blob)), 0)::bigint FROM {{blobs}} b
 WHERE b.thread_id = %(thread)s AND (b.checkpoint_ns, b.channel, b.version) NOT IN (
-    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
+    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {VERSIONS}
     WHERE c.thread_id = %(thread)s AND {_IS_GIVEN})
 """
 _DELETE_BLOBS: Final = f"""
 WITH gone AS (
-    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
+    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {VERSIONS}
     WHERE c.thread_id = %(thread)s AND {_IS_GIVEN}
     EXCEPT
-    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
+    SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {VERSIONS}
     WHERE c.thread_id = %(thread)s AND c.checkpoint_ns = ANY(%(namespaces)s) AND NOT {_IS_GIVEN}
 ), deleted AS (
     DELETE FROM {{blobs}} b USING gone WHERE b.thread_id = %(thread)s AND b.checkpoint_ns = gone.checkpoint_ns
@@ -100,14 +97,25 @@ WITH gone AS (
 )
 SELECT count(*), coalesce(sum(n_bytes), 0)::bigint FROM deleted
 """
+_STRAY_BLOBS: Final = f"""
+WITH {STRAYS} SELECT count(*), coalesce(sum(octet_length(b.blob)), 0)::bigint
+FROM {{blobs}} b JOIN strays USING (checkpoint_ns, channel, version)
+WHERE b.thread_id = %(thread)s AND (%(newer)s OR NOT is_newer)
+"""
 _DELETE_STRAY_BLOBS: Final = f"""
-WITH deleted AS (
-    DELETE FROM {{blobs}} b WHERE b.thread_id = %(thread)s AND (b.checkpoint_ns, b.channel, b.version) NOT IN (
-        SELECT c.checkpoint_ns, v.channel, v.version FROM {{checkpoints}} c CROSS JOIN LATERAL {_VERSIONS}
-        WHERE c.thread_id = %(thread)s)
+WITH {STRAYS}, deleted AS (
+    DELETE FROM {{blobs}} b USING strays s
+    WHERE b.thread_id = %(thread)s AND b.checkpoint_ns = s.checkpoint_ns AND b.channel = s.channel
+    AND b.version = s.version AND (%(newer)s OR NOT s.is_newer)
     RETURNING octet_length(b.blob) AS n_bytes
 )
 SELECT count(*), coalesce(sum(n_bytes), 0)::bigint FROM deleted
+"""
+_DELETE_STRAY_WRITES: Final = f"""
+DELETE FROM {{writes}} t USING {_GIVEN}
+WHERE t.thread_id = %(thread)s AND t.checkpoint_ns = given.ns AND t.checkpoint_id = given.id
+AND NOT EXISTS (SELECT 1 FROM {{checkpoints}} c WHERE c.thread_id = t.thread_id
+    AND c.checkpoint_ns = t.checkpoint_ns AND c.checkpoint_id = t.checkpoint_id)
 """
 _DELETE_ROWS: Final = f"""
 DELETE FROM {{table}} t USING {_GIVEN}
@@ -169,6 +177,10 @@ class PostgresDeleter:
     def blobs_beside(self, thread: str, kept: Collection[Key]) -> Removed:
         """See `Weighing.blobs_beside`."""
         return self._read(lambda rows: rows.blobs_beside(thread, kept))
+
+    def stray_blobs(self, thread: str, *, newer: bool) -> Removed:
+        """See `Weighing.stray_blobs`."""
+        return self._read(lambda rows: rows.stray_blobs(thread, newer=newer))
 
     def overviews(self, threads: Sequence[str]) -> Mapping[str, ThreadOverview]:
         """See `Deleter.overviews`."""
@@ -279,6 +291,10 @@ class _Rows:
         ((n, n_bytes),) = self.all(_BLOBS_BESIDE, thread=thread, **_given(kept))
         return Removed(n_blobs=n, n_bytes=n_bytes)
 
+    def stray_blobs(self, thread: str, *, newer: bool) -> Removed:
+        ((n, n_bytes),) = self.all(_STRAY_BLOBS, thread=thread, newer=newer)
+        return Removed(n_blobs=n, n_bytes=n_bytes)
+
 
 class PostgresDeletion:
     """See `agentctl.stores.deleting.Deletion`. A `Readable` of the transaction's own rows, for `reader`."""
@@ -313,6 +329,10 @@ class PostgresDeletion:
         """See `Weighing.blobs_beside`."""
         return self._rows.blobs_beside(thread, kept)
 
+    def stray_blobs(self, thread: str, *, newer: bool) -> Removed:
+        """See `Weighing.stray_blobs`."""
+        return self._rows.stray_blobs(thread, newer=newer)
+
     def set_parent(self, thread: str, key: Key, parent: str | None) -> None:
         """See `Deletion.set_parent`."""
         self._rows.run(_SET_PARENT, thread=thread, ns=key[0], id=key[1], parent=parent)
@@ -333,9 +353,13 @@ class PostgresDeletion:
         )
         return Removed(n_checkpoints, n_writes, n_blobs, n_bytes)
 
-    def delete_stray_blobs(self, thread: str) -> Removed:
+    def delete_stray_writes(self, thread: str, keys: Sequence[Key]) -> Removed:
+        """See `Deletion.delete_stray_writes`."""
+        return Removed(n_writes=self._rows.run(_DELETE_STRAY_WRITES, thread=thread, **_given(keys)).rowcount)
+
+    def delete_stray_blobs(self, thread: str, *, newer: bool) -> Removed:
         """See `Deletion.delete_stray_blobs`."""
-        ((n, n_bytes),) = self._rows.all(_DELETE_STRAY_BLOBS, thread=thread)
+        ((n, n_bytes),) = self._rows.all(_DELETE_STRAY_BLOBS, thread=thread, newer=newer)
         return Removed(n_blobs=n, n_bytes=n_bytes)
 
     def delete_thread(self, thread: str) -> Removed:

@@ -25,7 +25,7 @@ from agentctl.stores.postgres.large import large_value, large_write
 from agentctl.stores.postgres.layout import STORE_COLUMNS, TASK_PATH, Layout, find_layout
 from agentctl.stores.postgres.opening import PostgresDatabase, Readable, ReadCursor
 from agentctl.stores.postgres.snapshots import Snapshot, open_snapshot
-from agentctl.stores.postgres.states import StateQueries
+from agentctl.stores.postgres.states import Parameters, StateQueries
 
 if TYPE_CHECKING:
     from agentctl.stores.postgres.audit import PostgresAudit
@@ -94,7 +94,7 @@ class PostgresReader:
         """See `agentctl.stores.heads.ReadsHeads`."""
 
         def work(cursor: ReadCursor) -> Mapping[str, HeadState]:
-            def fetch(query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+            def fetch(query: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
                 return _fetched(cursor, self._named(query), parameters)
 
             return read_head_states(fetch, heads, is_asked)
@@ -235,7 +235,7 @@ class PostgresReader:
         """See `Reader.close`."""
         self._database.close()
 
-    def _fetch(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+    def _fetch(self, query: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         return self._database.read(partial(_fetched, query=self._named(query), parameters=parameters))
 
     def _batches(self, thread: str, ns: str, ids: Sequence[str], value_bytes: int | None) -> Iterator[Sequence[str]]:
@@ -275,7 +275,7 @@ class PostgresReader:
         return {record[0]: checkpoint_row(record[0], "", *record[1:]) for record in found}
 
 
-def _fetched(cursor: ReadCursor, query: sql.Composed, parameters: tuple[object, ...]) -> list[tuple[Any, ...]]:
+def _fetched(cursor: ReadCursor, query: sql.Composed, parameters: Parameters) -> list[tuple[Any, ...]]:
     return cursor.execute(query, parameters).fetchall()
 
 

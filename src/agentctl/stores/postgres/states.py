@@ -29,10 +29,13 @@ _BATCH_BYTES = 8 * 1024 * 1024
 _DELTA_COUNTERS = "counters_since_delta_snapshot"
 
 
+Parameters = tuple[object, ...] | Mapping[str, object]
+
+
 class Fetch(Protocol):
     """Runs one statement in a transaction of its own."""
 
-    def __call__(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+    def __call__(self, query: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """Returns all rows."""
         ...
 

@@ -25,6 +25,10 @@ from agentctl.stores.sqlite.writer import SqliteTransaction, SqliteWriter
 
 _TABLES: Final = ("checkpoints", "writes")
 _OF_KEY: Final = "thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+_NOT_STORED: Final = """
+AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = writes.thread_id
+    AND c.checkpoint_ns = writes.checkpoint_ns AND c.checkpoint_id = writes.checkpoint_id)
+"""
 _VACUUM_TIMEOUT_S: Final = 30.0
 _NONE: Final = (0, 0)
 
@@ -96,6 +100,10 @@ class SqliteDeleter:
         """See `Weighing.blobs_beside`: values lie in the checkpoints."""
         return Removed()
 
+    def stray_blobs(self, thread: str, *, newer: bool) -> Removed:
+        """See `Weighing.stray_blobs`: values lie in the checkpoints."""
+        return Removed()
+
     def overviews(self, threads: Sequence[str]) -> Mapping[str, ThreadOverview]:
         """See `Deleter.overviews`."""
         return self._file.read(partial(_overviews, threads=threads))
@@ -162,6 +170,10 @@ class SqliteDeletion:
         """See `Weighing.blobs_beside`: values lie in the checkpoints."""
         return Removed()
 
+    def stray_blobs(self, thread: str, *, newer: bool) -> Removed:
+        """See `Weighing.stray_blobs`: values lie in the checkpoints."""
+        return Removed()
+
     def set_parent(self, thread: str, key: Key, parent: str | None) -> None:
         """See `Deletion.set_parent`."""
         self._execute(f"UPDATE checkpoints SET parent_checkpoint_id = ? WHERE {_OF_KEY}", (parent, thread, *key))
@@ -181,7 +193,12 @@ class SqliteDeletion:
         n_writes, n_checkpoints = (self._delete_all(table, places) for table in ("writes", "checkpoints"))
         return Removed(n_checkpoints, n_writes)
 
-    def delete_stray_blobs(self, thread: str) -> Removed:
+    def delete_stray_writes(self, thread: str, keys: Sequence[Key]) -> Removed:
+        """See `Deletion.delete_stray_writes`."""
+        places = [(thread, *key) for key in keys]
+        return Removed(n_writes=self._delete_all("writes", places, _NOT_STORED))
+
+    def delete_stray_blobs(self, thread: str, *, newer: bool) -> Removed:
         """See `Deletion.delete_stray_blobs`: values lie in the checkpoints."""
         return Removed()
 
@@ -193,8 +210,8 @@ class SqliteDeletion:
         )
         return Removed(n_checkpoints, n_writes)
 
-    def _delete_all(self, table: str, places: Sequence[tuple[str, ...]]) -> int:
-        statement = f"DELETE FROM {table} WHERE {_OF_KEY}"
+    def _delete_all(self, table: str, places: Sequence[tuple[str, ...]], beside: str = "") -> int:
+        statement = f"DELETE FROM {table} WHERE {_OF_KEY} {beside}"
         return self._transaction.read(lambda connection: connection.executemany(statement, places)).rowcount
 
     def _execute(self, query: str, parameters: tuple[object, ...]) -> sqlite3.Cursor:

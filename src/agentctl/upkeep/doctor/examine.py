@@ -139,6 +139,7 @@ class Examination:
         root = read_tree(self.reader, thread) if "" in namespaces else Tree((), {}, {})
         site = Site(self.reader.info.target(thread), "", self._is_copy(thread, root), self.store)
         found: list[Fault] = []
+        newest: dict[str, str] = {}
         first_parents: dict[str, tuple[str, str]] = {}
         of_root, around = Passed(), {"": root.parents.keys()}
         has_others = {outer for ns in namespaces for outer in _outer_namespaces(ns)}
@@ -146,13 +147,14 @@ class Examination:
         for ns in namespaces:
             here = root if ns == "" else read_tree(self.reader, thread, ns)
             n_checkpoints += len(here.ids)
+            newest.update({ns: here.head} if here.head is not None else {})
             if here.ids and (missing := here.dangling(here.ids[-1])) is not None:
                 first_parents[ns] = (missing, here.ids[-1])
             if ns in has_others:
                 around[ns] = here.parents.keys()
             passed = of_root if ns == "" else Passed()
             found += self._namespace(thread, Whole(site.inside(ns), here, passed, root, of_root, around))
-        found += self._rows(thread, site, first_parents, has_root=bool(root.ids))
+        found += self._rows(thread, site, newest, first_parents)
         return Examined(thread, n_checkpoints, worst_first(_without_consequences(found)), root.ids)
 
     def _namespace(self, thread: str, whole: Whole) -> Iterator[Fault]:
@@ -180,29 +182,33 @@ class Examination:
         return "fault" if is_late else None
 
     def _rows(
-        self, thread: str, site: Site, first_parents: dict[str, tuple[str, str]], *, has_root: bool
+        self, thread: str, site: Site, newest: Mapping[str, str], first_parents: Mapping[str, tuple[str, str]]
     ) -> Iterator[Fault]:
         if not isinstance(self.reader, Auditable):
             return
         faults = _Faults(thread, "")
         with _told_of_what_stops(faults, site):
-            stored = self._thread_rows(self.reader.audit(), thread, site, first_parents)
+            stored = self._thread_rows(self.reader.audit(), thread, site, newest, first_parents)
             for rule in tables.THREAD_RULES:
-                faults.take(rule(replace(stored, has_root=has_root)))
+                faults.take(rule(stored))
         yield from faults.all()
 
     @staticmethod
     def _thread_rows(
-        audit: StoreAudit, thread: str, site: Site, first_parents: Mapping[str, tuple[str, str]]
+        audit: StoreAudit,
+        thread: str,
+        site: Site,
+        newest: Mapping[str, str],
+        first_parents: Mapping[str, tuple[str, str]],
     ) -> ThreadRows:
         orphans: dict[str, dict[str, int]] = {}
-        blobs: dict[tuple[str, str], int] = {}
+        blobs: dict[tuple[str, str], tuple[int, bool]] = {}
         for found in audit.orphans(thread, limit=_MAX_ORPHANS):
             if found.checkpoint is not None:
                 orphans.setdefault(found.ns, {})[found.checkpoint] = found.n_rows
             else:
-                blobs[found.ns, found.channel or ""] = found.n_rows
-        return ThreadRows(site, orphans, blobs, first_parents, tuple(audit.types(thread)))
+                blobs[found.ns, found.channel or ""] = found.n_rows, found.n_newer > 0
+        return ThreadRows(site, orphans, blobs, newest, first_parents, tuple(audit.types(thread)))
 
     def _is_copy(self, thread: str, root: Tree) -> bool:
         """Says whether agentctl made the thread: the newest row that it copied says so."""

@@ -239,15 +239,21 @@ class ThreadRows:
     Attributes:
         site: The root namespace of the thread.
         orphans: Checkpoints that are not stored and have writes, with how many, by namespace.
-        orphan_blobs: Values that no checkpoint names, by namespace and channel.
+        orphan_blobs: Values that no checkpoint names, by namespace and channel, and whether some of them are newer than
+            all that is named.
+        newest: The newest checkpoint of each namespace.
         first_parents: By namespace, the missing parent of its oldest checkpoint and that checkpoint.
         types: How many rows have which serialization type.
-        has_root: Whether the root graph has a checkpoint.
     """
 
     site: Site
     orphans: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    orphan_blobs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    orphan_blobs: Mapping[tuple[str, str], tuple[int, bool]] = field(default_factory=dict)
+    newest: Mapping[str, str] = field(default_factory=dict)
     first_parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     types: tuple[TypeCount, ...] = ()
-    has_root: bool = True
+
+    @property
+    def has_root(self) -> bool:
+        """Whether the root graph has a checkpoint."""
+        return "" in self.newest

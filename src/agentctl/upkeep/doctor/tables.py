@@ -6,6 +6,7 @@ from typing import Final
 
 from agentctl.records.faults import LayoutFacts
 from agentctl.upkeep.doctor.records import Finding, Findings, Site, ThreadRows
+from agentctl.upkeep.settled import REST, is_settled
 
 _PLAIN_TYPES: Final = frozenset({"msgpack", "json", "bytes", "bytearray", "pickle"})
 """Types of what is stored plainly; `null` and `empty` hold nothing that could be hidden."""
@@ -30,17 +31,16 @@ def writes_orphaned(rows: ThreadRows) -> Findings:
         for checkpoint_id, n_rows in by_checkpoint.items():
             writes = "1 pending write belongs" if n_rows == 1 else f"{n_rows} pending writes belong"
             cause = f"{writes} to {checkpoint_id}, which is not stored"
-            helps = rows.site.command("history", rows.site.target, "--all") if rows.has_root else _all_goes(rows)
+            helps = _orphans_go(rows, is_newer=not is_settled((ns, checkpoint_id), rows.newest))
             yield Finding("writes_orphaned", checkpoint_id, cause, helps, (ns, checkpoint_id), ns)
 
 
 def blobs_orphaned(rows: ThreadRows) -> Findings:
     """Values that no checkpoint names: they only take room."""
-    for (ns, channel), n_rows in rows.orphan_blobs.items():
+    for (ns, channel), (n_rows, is_newer) in rows.orphan_blobs.items():
         values = "1 stored value" if n_rows == 1 else f"{n_rows} stored values"
         cause = f"{values} of {channel} that no checkpoint names"
-        helps = rows.site.of_store("size") if rows.has_root else _all_goes(rows)
-        yield Finding("blobs_orphaned", None, cause, helps, (ns, channel), ns)
+        yield Finding("blobs_orphaned", None, cause, _orphans_go(rows, is_newer=is_newer), (ns, channel), ns)
 
 
 def headless(rows: ThreadRows) -> Findings:
@@ -78,6 +78,14 @@ def layout(facts: LayoutFacts, store: Site) -> Findings:
     for table in facts.lacking_keys:
         cause = f"{table} has no primary key of LangGraph's: a row can be there twice"
         yield Finding("key_lacking", None, cause, helps, table)
+
+
+def _orphans_go(rows: ThreadRows, *, is_newer: bool) -> str:
+    """Returns the plan that takes what no checkpoint refers to; of newer rows only where no run is at work any more."""
+    if not rows.has_root:
+        return _all_goes(rows)
+    rest = ("--older-than", REST) if is_newer else ()
+    return rows.site.command("prune", rows.site.target, "--orphans", *rest)
 
 
 def _all_goes(rows: ThreadRows) -> str:

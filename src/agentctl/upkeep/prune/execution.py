@@ -84,10 +84,12 @@ class Execution:
                     # Also what no checkpoint leads to. A thread of one batch is not listed in it.
                     removed = removed.plus(deletion.delete_thread(thread))
                     removed = replace(removed, n_bytes=plan.report.goes.n_bytes - done.removed.n_bytes)
+                elif plan.orphans:
+                    removed = removed.plus(deletion.delete_stray_writes(thread, keys))
                 else:
                     removed = removed.plus(deletion.delete(thread, keys))
                 if plan.strays and is_last:
-                    removed = removed.plus(deletion.delete_stray_blobs(thread))
+                    removed = removed.plus(deletion.delete_stray_blobs(thread, newer=plan.strays == "all"))
             done.removed = done.removed.plus(removed)
 
     def _transaction(self, thread: str, done: _Done) -> AbstractContextManager[Deletion]:
@@ -103,7 +105,7 @@ class Execution:
             n_left = self.deleter.n_rows(thread)
             return (f"{n_left:,} rows of it were written meanwhile: run the command again",) if n_left else ()
         gone = {key for keys in plan.batches for key in keys}
-        faults = []
+        faults: list[str] = []
         for ns in self.reader.namespaces(thread):
             tree = read_tree(self.reader, thread, ns)
             faults += [f"{id} has a parent that is gone" for id in tree.ids if (ns, tree.parents[id]) in gone]
@@ -180,9 +182,11 @@ def _orphans(reader: Reader, found: Sequence[OrphanRows], thread: str) -> Iterat
     newest = newest_of((ns, head) for ns, head in heads if head is not None)
     for orphans in found:
         key = (orphans.ns, orphans.checkpoint or "")
-        if orphans.checkpoint is None or (
-            is_settled(key, newest) and not any(needed_by_children(reader, thread, [key]))
-        ):
+        if orphans.checkpoint is None:
+            is_fault = orphans.n_newer < orphans.n_rows
+        else:
+            is_fault = is_settled(key, newest) and not any(needed_by_children(reader, thread, [key]))
+        if is_fault:
             yield f"{orphans.n_rows:,} {orphans.table} in namespace {orphans.ns!r} belong to no checkpoint"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from agentctl.records.prunes import Key
@@ -11,7 +11,7 @@ from agentctl.stores.deleting import RowWeight
 from agentctl.stores.reading.ancestors import reads_sends_of_parent
 from agentctl.stores.reading.layout import TASKS
 from agentctl.stores.reading.lineage import Tree, read_tree
-from agentctl.upkeep.settled import is_settled, newest_of
+from agentctl.upkeep.settled import REST, is_settled, newest_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +56,16 @@ def needed_by_children(reader: Reader, thread: str, stray: Iterable[Key]) -> Ite
             continue
         if any(reads_sends_of_parent(reader, row) for row in reader.rows(thread, ns, ids=children)):
             yield (ns, id)
+
+
+def about_left(needed: Sequence[Key], newer: Sequence[Key], n_blobs: int) -> Iterator[str]:
+    """Yields what stays of the rows that no checkpoint refers to, and why."""
+    for _, id in needed:
+        yield f"the writes of {id} stay: a checkpoint of an old format has its pending Sends among them"
+    what = [f"the writes of {len(newer):,}" if len(newer) > 1 else f"the writes of {newer[0][1]}"] if newer else []
+    what += [f"{n_blobs:,} blobs" if n_blobs > 1 else "1 blob"] if n_blobs else []
+    if what:
+        yield (
+            f"{' and '.join(what)} stay: they are newer than every checkpoint, so a run may be about to store what they"
+            f" belong to; --older-than {REST} takes them as well where they are older than that"
+        )

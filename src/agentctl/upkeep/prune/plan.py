@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 
 from agentctl.records.copies import COPY_MARK
 from agentctl.records.prunes import Key, Removed, ThreadPrune
@@ -21,12 +21,12 @@ from agentctl.stores.reading.status import status_of
 from agentctl.stores.reading.steps import StepReader
 from agentctl.upkeep.prune.keeping import Keeping, choose
 from agentctl.upkeep.prune.needed import Needs, with_needed
-from agentctl.upkeep.prune.orphans import read_stray_writes
+from agentctl.upkeep.prune.orphans import about_left, read_stray_writes
 from agentctl.upkeep.prune.request import PruneRequest
 from agentctl.upkeep.prune.shape import ROOT, Shape, read_shape
 
 _NOTHING: Final = ThreadOverview((), "", Removed(), asks=False)
-_BATCH_BYTES: Final = 16 * 1024 * 1024
+_BATCH_BYTES: Final = 4 * 1024 * 1024
 """About how many bytes one transaction takes away: a state of many megabytes is many pages."""
 
 
@@ -56,7 +56,8 @@ class ThreadPlan:
         relinks: Changes before anything is taken away.
         batches: Checkpoints that go in one transaction each, in order.
         whole: Whether nothing of the thread stays.
-        strays: Whether blobs that no checkpoint names go as well.
+        strays: Whether blobs that no checkpoint names go as well: all, or only those that no run can name any more.
+        orphans: Whether the batches are pending writes without a checkpoint, and nothing else goes.
     """
 
     report: ThreadPrune
@@ -65,7 +66,8 @@ class ThreadPlan:
     relinks: tuple[Relink, ...] = ()
     batches: tuple[tuple[Key, ...], ...] = ()
     whole: bool = False
-    strays: bool = False
+    strays: Literal["", "settled", "all"] = ""
+    orphans: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,8 @@ class Planning:
         if self.request.delete:
             notes = tuple(_about_questions(standing.asking, ()))
             return self._whole(replace(report, goes=overview.rows, notes=notes), overview.mark)
-        return self._thinned(report, _Stored(overview.mark, self._weights(end.thread), standing.asking))
+        stored = _Stored(overview.mark, self._weights(end.thread), standing.asking)
+        return self._without_orphans(report, stored) if self.request.orphans else self._thinned(report, stored)
 
     def _weights(self, thread: str) -> dict[Key, RowWeight]:
         return {weight.key: weight for weight in self.deleter.weights(thread)}
@@ -127,6 +130,30 @@ class Planning:
         rest = sorted(weights.keys() - set(known), reverse=True)
         batches = tuple(_batches([*rest, *known], weights, self.request.batch_rows)) or ((),)
         return ThreadPlan(report, mark, weights, (), batches, whole=True)
+
+    def _without_orphans(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan | None:
+        strays = read_stray_writes(self.reader, report.thread, stored.weights)
+        old = tuple(key for key in strays.newer if self._is_at_rest(key))
+        going, newer = sorted((*strays.settled, *old)), [key for key in strays.newer if key not in old]
+        all_blobs = self.request.older_than is not None and not newer
+        blobs = self.deleter.stray_blobs(report.thread, newer=all_blobs)
+        n_left = 0 if all_blobs else self.deleter.stray_blobs(report.thread, newer=True).n_blobs - blobs.n_blobs
+        notes = (*_about_questions(stored.asking, stored.asking), *about_left(strays.needed, newer, n_left))
+        report = replace(report, notes=notes)
+        if not going and not blobs.n_blobs:
+            return None if self.request.thread is None and not notes else ThreadPlan(report, stored.mark)
+        return ThreadPlan(
+            replace(report, goes=_sum(stored.weights[key] for key in going).plus(blobs)),
+            stored.mark,
+            stored.weights,
+            batches=tuple(_batches(going, stored.weights, self.request.batch_rows)) or ((),),
+            strays=("all" if all_blobs else "settled") if blobs.n_blobs else "",
+            orphans=True,
+        )
+
+    def _is_at_rest(self, key: Key) -> bool:
+        at, age = id_time(key[1]), self.request.older_than
+        return at is not None and age is not None and self.request.now - at >= age
 
     def _thinned(self, report: ThreadPrune, stored: _Stored) -> ThreadPlan | None:
         shape = read_shape(self.reader, report.thread)
@@ -159,7 +186,7 @@ class Planning:
             stored.weights,
             tuple(_relinks(self.reader, shape, kept, needs.snapshots)),
             tuple(_batches(going, stored.weights, self.request.batch_rows)) or ((),),
-            strays=blobs.n_blobs > 0,
+            strays="all" if blobs.n_blobs else "",
         )
 
 
