@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from agentctl.stores.reading.layout import TASKS
 from agentctl.testing import run_cli
 from agentctl.testing.commands import CliResult
 from agentctl.upkeep.settled import is_settled
@@ -114,6 +115,25 @@ def test_writes_that_an_application_stores_before_their_checkpoint_stay(rows: Ro
     stored = rows.saver.get_tuple(at)
     assert stored is not None
     assert stored.pending_writes == [("task", "x", "mine")]
+
+
+def test_sends_of_a_lost_parent_stay_where_its_child_is_of_a_format_that_reads_them(rows: Rows) -> None:
+    rows.run("linear", "old format")
+    *_, parent, child = rows.ids("old format")
+    rows.checkpoint("old format", child, lambda document: document.update(v=3))
+    rows.sql("UPDATE {writes} SET channel = ? WHERE thread_id = 'old format' AND checkpoint_id = ?", TASKS, parent)
+    rows.delete("old format", parent)
+    litter(rows, "old format")
+    n_before = n_writes(rows, parent)
+
+    (told,) = prune(rows.url, named(request(orphans=True), "old format"))
+
+    assert (told.goes.n_writes, n_writes(rows, parent), told.faults) == (1, n_before, ())
+    assert f"the writes of {parent} stay: a checkpoint of an old format" in told.notes[0]
+
+
+def n_writes(rows: Rows, id: str) -> int:
+    return int(rows.sql("SELECT count(*) FROM {writes} WHERE checkpoint_id = ?", id)[0][0])
 
 
 def test_a_blob_of_a_version_that_a_run_may_name_next_stays(postgres: Rows) -> None:
