@@ -136,9 +136,11 @@ class Planning:
         old = tuple(key for key in strays.newer if self._is_at_rest(key))
         going, newer = sorted((*strays.settled, *old)), [key for key in strays.newer if key not in old]
         all_blobs = self.request.older_than is not None and not newer
-        blobs = self.deleter.stray_blobs(report.thread, newer=all_blobs)
-        n_left = 0 if all_blobs else self.deleter.stray_blobs(report.thread, newer=True).n_blobs - blobs.n_blobs
-        notes = (*_about_questions(stored.asking, stored.asking), *about_left(strays.needed, newer, n_left))
+        every = blobs = self.deleter.stray_blobs(report.thread, newer=True)
+        if every.n_blobs and not all_blobs:
+            blobs = self.deleter.stray_blobs(report.thread, newer=False)
+        left = about_left(strays.needed, newer, every.n_blobs - blobs.n_blobs)
+        notes = (*_about_questions(stored.asking, stored.asking), *left)
         report = replace(report, notes=notes)
         if not going and not blobs.n_blobs:
             return None if self.request.thread is None and not notes else ThreadPlan(report, stored.mark)
