@@ -133,6 +133,11 @@ def test_a_type_that_is_loaded_as_it_was_is_no_loss(value: object) -> None:
     assert _losses(_stored([{"inside": value}])) == []
 
 
+@pytest.mark.parametrize("name", ["set", "frozenset"])
+def test_a_set_that_was_stored_in_the_order_of_another_process_is_no_loss(name: str) -> None:
+    assert _losses(_ext(0, "builtins", name, [1, 0])) == []
+
+
 @pytest.mark.parametrize(
     ("stored", "name", "reason"),
     [

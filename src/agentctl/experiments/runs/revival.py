@@ -171,7 +171,12 @@ def _msgpack_reason(serde: SerializerProtocol, node: Typed) -> str | None:
 
 
 def _changed(serde: SerializerProtocol, value: object, node: Typed) -> str | None:
-    """Returns what a class made of the fields that it was given, where it is something else."""
+    """Returns what a class made of the fields that it was given, where it is something else.
+
+    A set has the order of the process that stored it, and takes any items; what these are, each tells of itself.
+    """
+    if type(value) in (set, frozenset):
+        return None
     try:
         given, again = (
             unpack(Stored(*serde.dumps_typed(one)))
