@@ -75,7 +75,7 @@ def test_a_key_that_is_no_text_is_named_by_its_column(sqlite: Rows, table: str, 
         found = sqlite.sql(f"SELECT max(rowid) FROM {table}")[0][0]
         sqlite.sql(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", value, found)
         told = [assert_told(sqlite.url, *words) for words in FEW]
-        assert any(f"the {column} {value!r}" in err for err in told), told
+        assert any(f"the {column} {value!r}" in said for said in told), told
 
 
 @pytest.mark.parametrize("column", ["thread_id", "checkpoint_ns", "checkpoint_id"])

@@ -195,7 +195,8 @@ def test_k12_constructors_in_state_are_shown_by_name_and_a_run_that_would_load_t
     graph = StateGraph(State)
     graph.add_node("agent", lambda state: {"note": "ran"})
     graph.add_edge(START, "agent")
-    with experiment_on(store, graph.compile(), tmp_path / "debug.sqlite") as experiment:
+    others = ("messages", "count", "ratio", "cfg")
+    with experiment_on(store, graph.compile(), tmp_path / "debug.sqlite", drop=others) as experiment:
         with pytest.raises(Refused, match=r"channel answer of checkpoint .* holds langchain\.messages\.HumanMessage"):
             replay(experiment, about_to_run(experiment.source, js.THREAD, "agent", visit=1))
         assert not experiment.debug.writer.heads()

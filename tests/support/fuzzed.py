@@ -37,11 +37,11 @@ class Imports:
 
 
 def assert_told(url: str, *words: str) -> str:
-    """Runs a command, asserts that it ends as documented and never as a fault of ours, and returns its errors."""
+    """Runs a command, asserts that it ends as documented and never as a fault of ours, and returns what it said."""
     done = run_cli(words[0], "--store", url, *words[1:], environ={}, cwd=Path("/"))
     assert done.code in range(6), f"{' '.join(words)}\n{done.err}"
     assert "Traceback" not in done.err, f"{' '.join(words)}\n{done.err}"
-    return done.err
+    return done.out + done.err
 
 
 @contextmanager

@@ -404,3 +404,8 @@ def test_a_name_of_a_thread_is_personal_where_it_holds_an_address_or_a_phone() -
     assert one.text("whatsapp:+4917123456789", "id") != "whatsapp:+4917123456789"
     assert one.text(f"chat-{MAIL}", "id") != f"chat-{MAIL}"
     assert math.isfinite(one.report().n_values_changed)
+
+
+def test_a_card_in_fours_is_one_also_under_the_name_of_a_thing() -> None:
+    one = masker()
+    assert one.text("4539 5787 6362 1486", "items") != "4539 5787 6362 1486"

@@ -20,6 +20,8 @@ _CARD = re.compile(
     r"|6(?:011|4[4-9][0-9]|5[0-9]{2})[0-9]{12}|62[0-9]{14,17}|(?:50|5[6-8]|60|6[0-9]|8[12])[0-9]{14}"
 )
 _CARD_WORDS = re.compile(r"card|visa|master|amex|carte|karte|tarjeta|cartão|cartao|carta\b|pan\b", re.IGNORECASE)
+_IN_FOURS = re.compile(r"[0-9]{4}([ -])[0-9]{4}\1[0-9]{4}\1[0-9]{4}")
+"""How cards are printed, and few other things are."""
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}")
 _PLAIN: Final = re.compile("[0-9]+")
 
@@ -46,9 +48,8 @@ def _is_card(number: Written, text: str, name: str) -> bool:
     digits = number.compact
     if number.is_part or _CARD.fullmatch(digits) is None or luhn_digit(digits[:-1]) != digits[-1] or "." in number.text:
         return False
-    return bool(_CARD_WORDS.search(f"{name} {words_before(text, number.start)}")) or not is_of_a_thing(
-        text, number.start, name
-    )
+    told = _CARD_WORDS.search(f"{name} {words_before(text, number.start)}") or _IN_FOURS.fullmatch(number.text)
+    return told is not None or not is_of_a_thing(text, number.start, name)
 
 
 def _is_iban(number: Written) -> bool:
